@@ -1,0 +1,2 @@
+//! The `steadfast` binary.
+fn main() {}

@@ -1,0 +1,150 @@
+//! Changing the state: the one lock of a breaker, and what it guards.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::core::{Core, MODE_BITS, word};
+use super::event::{Cause, Change, Override};
+use super::state::{Input, Phase, State, transition};
+use super::trip::{Reason, Trip};
+use crate::classify::Verdict;
+use crate::clock::Moment;
+use crate::random::Rng;
+use crate::sync::{Ordering, lock};
+
+/// Changes that a breaker remembers, for an operator who asks what happened: a few trips and recoveries.
+pub(super) const HISTORY: usize = 16;
+
+/// What only state changes touch.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(super) phase: Phase,
+    pub(super) changed_at: Moment,
+    pub(super) sequence: u64,
+    /// Counts the changes over all instances that share this state, see `share`.
+    pub(super) epoch: u64,
+    pub(super) forced_by: Option<Override>,
+    pub(super) history: VecDeque<Change>,
+    /// How long after the open time another instance's right to probe is respected; `None` when not shared.
+    pub(super) probe_grace: Option<std::time::Duration>,
+    rng: Rng,
+}
+
+impl Control {
+    pub(super) fn new(rng: Rng, now: Moment) -> Self {
+        Self {
+            phase: Phase::CLOSED,
+            changed_at: now,
+            sequence: 0,
+            epoch: 0,
+            forced_by: None,
+            history: VecDeque::new(),
+            probe_grace: None,
+            rng,
+        }
+    }
+}
+
+/// What goes with an input: the failure behind it, or the person.
+pub(super) enum By {
+    Trip(Arc<Trip>),
+    Operator(Override),
+}
+
+impl Core {
+    /// Moves the state, if `input` moves it and the generation is still the expected one. Returns whether it did.
+    pub(super) fn change(
+        &self,
+        expected: Option<u64>,
+        input: Input,
+        trip: Option<Arc<Trip>>,
+        now: Moment,
+    ) -> bool {
+        self.change_by(expected, input, trip.map(By::Trip), now)
+    }
+
+    pub(super) fn change_by(&self, expected: Option<u64>, input: Input, by: Option<By>, now: Moment) -> bool {
+        let moved = {
+            let mut control = lock(&self.control);
+            let generation = self.word.load(Ordering::Acquire) >> MODE_BITS;
+            let late = expected.is_some_and(|expected| expected != generation) && !self.forgets_generations();
+            let chance = control.rng.unit();
+            match transition(control.phase, input, now, self.settings.open, chance) {
+                Some(next) if !late => {
+                    self.publish(&mut control, generation, next, now, by, input);
+                    true
+                }
+                _ => false,
+            }
+        };
+        if moved {
+            self.announcer.tell();
+        }
+        moved
+    }
+
+    /// Makes a move visible to callers: everything a reader looks at first, the word last.
+    fn publish(
+        &self,
+        control: &mut Control,
+        generation: u64,
+        next: Phase,
+        now: Moment,
+        by: Option<By>,
+        input: Input,
+    ) {
+        let from = control.phase.state;
+        let generation = generation.wrapping_add(1) & u64::from(u32::MAX);
+        control.phase = next;
+        control.changed_at = now;
+        control.sequence += 1;
+        control.epoch += 1;
+        let cause = self.cause(control, by, input, now);
+        self.open_until.store(next.until.as_nanos(), Ordering::Release);
+        let gate = match (next.state, control.probe_grace) {
+            (State::Open, Some(grace)) => (next.until + grace).as_nanos(),
+            _ => 0,
+        };
+        self.probe_gate.store(gate, Ordering::Release);
+        self.consecutive.store(generation << 32, Ordering::Release);
+        self.progress.store(now.as_nanos(), Ordering::Release);
+        self.probes.store(generation << 32, Ordering::Release);
+        self.word.store(word(generation, next.state), Ordering::Release);
+        let change = Change {
+            breaker: Arc::clone(&self.name),
+            sequence: control.sequence,
+            at: now,
+            from,
+            to: next.state,
+            cause,
+        };
+        if control.history.len() == HISTORY {
+            control.history.pop_front();
+        }
+        control.history.push_back(change.clone());
+        self.announcer.queue(change);
+    }
+
+    fn cause(&self, control: &mut Control, by: Option<By>, input: Input, now: Moment) -> Cause {
+        match by {
+            Some(By::Trip(trip)) => {
+                self.trip.store(Arc::clone(&trip));
+                control.forced_by = None;
+                Cause::Tripped(trip)
+            }
+            Some(By::Operator(who)) => {
+                if matches!(input, Input::ForceOpen { .. }) {
+                    let words = Some(format!("{}: {}", who.who, who.why));
+                    self.trip.store(self.new_trip(Reason::Forced, Verdict::success(), words, now));
+                }
+                control.forced_by = Some(who.clone());
+                Cause::Operator(who)
+            }
+            None => match input {
+                Input::ProbeDue => Cause::ProbeDue,
+                Input::Recovered => Cause::Recovered,
+                _ => Cause::Elsewhere,
+            },
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The breaker's shared memory: who may go through, what came back. No caller waits for another here; the lock is
+//! taken only to change the state.
+//!
+//! `word` is `generation (32 bits) | mode (8)`: one load tells a caller that the circuit is closed. Every state change
+//! raises the generation, and everything counted carries the generation it belongs to, so that a late result of an
+//! earlier state changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use super::control::Control;
+use super::event::Announcer;
+use super::settings::{Settings, Span};
+use super::state::{Input, State};
+use super::trip::{Reason, Refused, Trip};
+use super::weigh::{Weight, weigh};
+use crate::classify::{Kind, Verdict};
+use crate::clock::{Moment, nanos};
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::window::{BUCKETS, Counts, Mark, Ring, Tally, reaches};
+
+pub(super) const MODE_BITS: u32 = 8;
+const PROBE_BITS: u32 = 16;
+const PROBE_MASK: u64 = (1 << PROBE_BITS) - 1;
+
+/// How far back failures of one kind count beside a window of calls.
+const KIND_WINDOW: Duration = Duration::from_secs(30);
+
+/// A place in the circuit: given by `acquire`, handed back by exactly one of the `settle` functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(super) generation: u64,
+    pub(super) probe: bool,
+}
+
+/// How a call ended, for the breaker.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) took: Duration,
+    pub(crate) now: Moment,
+    /// The error in words, asked for only when it trips the breaker.
+    pub(crate) message: &'a dyn Fn() -> Option<String>,
+}
+
+pub(crate) struct Core {
+    pub(super) word: AtomicU64,
+    pub(super) open_until: AtomicU64,
+    /// Another instance holds the right to probe until then; 0 when this one may.
+    pub(super) probe_gate: AtomicU64,
+    /// Width of a bucket of the time window, in nanoseconds.
+    tick: u64,
+    slow_over: Duration,
+    ring: Option<Ring>,
+    pub(super) settings: Settings,
+    pub(super) name: Arc<str>,
+    successes: Tally,
+    failures: Tally,
+    slow: Tally,
+    /// Kind, threshold, count.
+    kinds: Vec<(Kind, u32, Tally)>,
+    /// `generation (32) | failures in a row (32)`.
+    pub(super) consecutive: AtomicU64,
+    /// `generation (32) | probes under way (16) | probes succeeded (16)`.
+    pub(super) probes: AtomicU64,
+    /// When a probe last began or ended.
+    pub(super) progress: AtomicU64,
+    late: AtomicU64,
+    pub(super) last_failure: Mutex<Option<(Verdict, Moment)>>,
+    pub(super) trip: ArcSwap<Trip>,
+    pub(super) control: Mutex<Control>,
+    pub(super) announcer: Announcer,
+    #[cfg(test)]
+    pub(super) plant: super::plant::Plant,
+}
+
+impl Core {
+    pub(super) fn new(name: &str, settings: Settings, control: Control) -> Self {
+        let name: Arc<str> = name.into();
+        let (window, ring) = match settings.span {
+            Span::Time(window) => (window, None),
+            // Kinds are counted over time in either case.
+            Span::Calls(calls) => (KIND_WINDOW, Some(Ring::new(calls))),
+        };
+        let no_trip = Trip {
+            breaker: Arc::clone(&name),
+            at: Moment::ZERO,
+            reason: Reason::Asked,
+            failure: Verdict::success(),
+            message: None,
+        };
+        Self {
+            word: AtomicU64::new(word(1, State::Closed)),
+            open_until: AtomicU64::new(0),
+            probe_gate: AtomicU64::new(0),
+            tick: (nanos(window) / BUCKETS).max(1),
+            slow_over: settings.slow.map_or(Duration::MAX, |slow| slow.over),
+            ring,
+            kinds: settings.kinds.iter().map(|(kind, most)| (*kind, *most, Tally::new())).collect(),
+            settings,
+            name,
+            successes: Tally::new(),
+            failures: Tally::new(),
+            slow: Tally::new(),
+            consecutive: AtomicU64::new(1 << 32),
+            probes: AtomicU64::new(1 << 32),
+            progress: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            last_failure: Mutex::new(None),
+            trip: ArcSwap::from_pointee(no_trip),
+            control: Mutex::new(control),
+            announcer: Announcer::default(),
+            #[cfg(test)]
+            plant: super::plant::Plant::None,
+        }
+    }
+
+    /// Whether calls are timed for the slow-call rule.
+    pub(crate) fn times_calls(&self) -> bool {
+        self.settings.slow.is_some()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        mode(self.word.load(Ordering::Acquire))
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.word.load(Ordering::Acquire) >> MODE_BITS
+    }
+
+    /// Results that came back after their state was over.
+    pub(super) fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    // ---- going in ----
+
+    #[inline]
+    pub(crate) fn acquire(&self, now: impl FnOnce() -> Moment) -> Result<Ticket, Refused> {
+        let word = self.word.load(Ordering::Acquire);
+        if mode(word).is_closed() {
+            return Ok(Ticket { generation: word >> MODE_BITS, probe: false });
+        }
+        self.acquire_slowly(word, now())
+    }
+
+    fn acquire_slowly(&self, mut word: u64, now: Moment) -> Result<Ticket, Refused> {
+        loop {
+            let generation = word >> MODE_BITS;
+            match mode(word) {
+                State::Closed | State::ForcedClosed => return Ok(Ticket { generation, probe: false }),
+                State::HalfOpen => match self.reserve_probe(generation, now) {
+                    Some(true) => return Ok(Ticket { generation, probe: true }),
+                    Some(false) => return Err(self.refused(State::HalfOpen, now)),
+                    None => {} // its generation is over: look again
+                },
+                state => {
+                    if now < self.probe_from() {
+                        return Err(self.refused(state, now));
+                    }
+                    self.change(Some(generation), Input::ProbeDue, None, now);
+                }
+            }
+            let seen = self.word.load(Ordering::Acquire);
+            if seen == word {
+                // Another caller is in the middle of the change. This one does not wait for it.
+                return Err(self.refused(mode(word), now));
+            }
+            word = seen;
+        }
+    }
+
+    /// Whether a call at that moment is sure to be refused, as far as one can tell now.
+    pub(crate) fn refuses_at(&self, moment: Moment) -> bool {
+        matches!(self.state(), State::Open | State::ForcedOpen) && moment < self.probe_from()
+    }
+
+    /// When this instance may send the next probe.
+    fn probe_from(&self) -> Moment {
+        let gate = self.probe_gate.load(Ordering::Acquire);
+        Moment::from_nanos(self.open_until.load(Ordering::Acquire).max(gate))
+    }
+
+    /// Takes a half-open place: whether there was one, or `None` when the generation is over.
+    fn reserve_probe(&self, generation: u64, now: Moment) -> Option<bool> {
+        let mut probes = self.probes.load(Ordering::Acquire);
+        loop {
+            if probes >> 32 != generation {
+                return None;
+            }
+            if under_way(probes) >= u64::from(self.settings.permits) && !self.forgets_permits() {
+                return self.give_up_stalled(generation, now);
+            }
+            let more = probes + (1 << PROBE_BITS);
+            match self.probes.compare_exchange_weak(probes, more, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(seen) => probes = seen,
+            }
+        }
+        self.progress.fetch_max(now.as_nanos(), Ordering::AcqRel);
+        Some(true)
+    }
+
+    /// All places are taken. Probes that have not answered for too long count as failed.
+    fn give_up_stalled(&self, generation: u64, now: Moment) -> Option<bool> {
+        let progress = Moment::from_nanos(self.progress.load(Ordering::Acquire));
+        if now.since(progress) < self.settings.half_open_limit {
+            return Some(false);
+        }
+        let trip = self.new_trip(Reason::Stalled, Verdict::transient(Kind::TIMEOUT), None, now);
+        self.change(Some(generation), Input::Stalled, Some(trip), now);
+        None
+    }
+
+    fn refused(&self, state: State, now: Moment) -> Refused {
+        let from = self.probe_from();
+        let retry_in = if state == State::HalfOpen {
+            Some(Duration::ZERO)
+        } else {
+            (from != Moment::FAR).then(|| from.since(now))
+        };
+        Refused { trip: self.trip.load_full(), state, retry_in }
+    }
+
+    // ---- coming back ----
+
+    /// Takes a call's end into account.
+    #[inline]
+    pub(crate) fn settle(&self, ticket: Ticket, ended: Ended<'_>) {
+        if ended.verdict.is_success() && !ticket.probe && ended.took <= self.slow_over {
+            self.count_success(ticket, ended.now);
+        } else {
+            self.settle_slowly(ticket, ended);
+        }
+    }
+
+    /// A call that its caller gave up, or that panicked: it says nothing, but a probe's place is free again.
+    pub(crate) fn abandon(&self, ticket: Ticket, now: Moment) {
+        if ticket.probe {
+            self.end_probe(ticket.generation, 0, now);
+        }
+    }
+
+    #[inline]
+    fn count_success(&self, ticket: Ticket, now: Moment) {
+        let Some(generation) = self.current(ticket) else { return };
+        match &self.ring {
+            None => self.successes.add(generation, now.as_nanos() / self.tick),
+            Some(ring) => ring.add(generation, Mark::Success),
+        }
+        self.end_row(generation);
+    }
+
+    /// The ticket's generation, or `None`, counted as late, when that is over.
+    #[inline]
+    fn current(&self, ticket: Ticket) -> Option<u64> {
+        let current = self.generation();
+        if current == ticket.generation || self.forgets_generations() {
+            return Some(current);
+        }
+        self.late.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// A success ends the row of failures. Mostly there is none, and nothing is written.
+    #[inline]
+    fn end_row(&self, generation: u64) {
+        let row = self.consecutive.load(Ordering::Acquire);
+        if row != generation << 32 && row >> 32 == generation {
+            let _ =
+                self.consecutive.compare_exchange(row, generation << 32, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    #[cold]
+    fn settle_slowly(&self, ticket: Ticket, ended: Ended<'_>) {
+        let slow = ended.took > self.slow_over;
+        match weigh(ended.verdict, &self.settings) {
+            Weight::Neutral => self.abandon(ticket, ended.now),
+            Weight::Success if ticket.probe && !slow => self.probe_succeeded(ticket.generation, ended.now),
+            Weight::Success if ticket.probe => self.probe_failed(ticket, ended, Duration::ZERO),
+            Weight::Success => self.count_slow_success(ticket, ended),
+            Weight::Failure { at_once } => {
+                self.note_failure(ended);
+                let hold = at_once.map_or(Duration::ZERO, |(_, hold)| hold);
+                if ticket.probe {
+                    self.probe_failed(ticket, ended, hold);
+                } else {
+                    self.count_failure(ticket, ended, slow, at_once);
+                }
+            }
+        }
+    }
+
+    fn note_failure(&self, ended: Ended<'_>) {
+        *lock(&self.last_failure) = Some((*ended.verdict, ended.now));
+    }
+
+    fn count_slow_success(&self, ticket: Ticket, ended: Ended<'_>) {
+        let Some(generation) = self.current(ticket) else { return };
+        let tick = ended.now.as_nanos() / self.tick;
+        match &self.ring {
+            None => {
+                self.successes.add(generation, tick);
+                self.slow.add(generation, tick);
+            }
+            Some(ring) => ring.add(generation, Mark::SlowSuccess),
+        }
+        self.end_row(generation);
+        if let Some(reason) = self.slow_rule(self.counts(generation, ended.now)) {
+            self.trip(generation, reason, Duration::ZERO, ended);
+        }
+    }
+
+    fn count_failure(
+        &self,
+        ticket: Ticket,
+        ended: Ended<'_>,
+        slow: bool,
+        at_once: Option<(Reason, Duration)>,
+    ) {
+        let Some(generation) = self.current(ticket) else { return };
+        let tick = ended.now.as_nanos() / self.tick;
+        match &self.ring {
+            None => {
+                self.failures.add(generation, tick);
+                if slow {
+                    self.slow.add(generation, tick);
+                }
+            }
+            Some(ring) => ring.add(generation, if slow { Mark::SlowFailure } else { Mark::Failure }),
+        }
+        let row = self.lengthen_row(generation);
+        let (reason, hold) = match at_once {
+            Some((reason, hold)) => (Some(reason), hold),
+            None => (self.broken_rule(generation, row, ended, tick), Duration::ZERO),
+        };
+        if let Some(reason) = reason {
+            self.trip(generation, reason, hold, ended);
+        }
+    }
+
+    /// Adds to the failures in a row; returns how many there are.
+    fn lengthen_row(&self, generation: u64) -> u64 {
+        let mut row = self.consecutive.load(Ordering::Acquire);
+        while row >> 32 == generation {
+            match self.consecutive.compare_exchange_weak(row, row + 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return (row + 1) & u64::from(u32::MAX),
+                Err(seen) => row = seen,
+            }
+        }
+        0
+    }
+
+    fn broken_rule(&self, generation: u64, row: u64, ended: Ended<'_>, tick: u64) -> Option<Reason> {
+        let settings = &self.settings;
+        if let Some((_, most, tally)) = self.kinds.iter().find(|(kind, ..)| *kind == ended.verdict.kind()) {
+            tally.add(generation, tick);
+            let count = tally.sum(generation, tick);
+            if count >= u64::from(*most) {
+                return Some(Reason::Kind(count));
+            }
+        }
+        if settings.consecutive.is_some_and(|most| row >= u64::from(most)) {
+            return Some(Reason::Consecutive(row));
+        }
+        let counts = self.counts(generation, ended.now);
+        if settings.failures.is_some_and(|most| counts.failures >= u64::from(most)) {
+            return Some(Reason::Failures(counts.failures));
+        }
+        let (failures, calls) = (counts.failures, counts.calls());
+        let enough = calls >= u64::from(settings.min_calls);
+        if enough && settings.ratio.is_some_and(|ratio| reaches(failures, calls, ratio)) {
+            return Some(Reason::Ratio { failures, calls });
+        }
+        self.slow_rule(counts)
+    }
+
+    fn slow_rule(&self, counts: Counts) -> Option<Reason> {
+        let (slow, calls) = (counts.slow, counts.calls());
+        let rule = self.settings.slow?;
+        let broken = calls >= u64::from(self.settings.min_calls) && reaches(slow, calls, rule.ratio);
+        broken.then_some(Reason::Slow { slow, calls })
+    }
+
+    /// What the window of a generation holds.
+    pub(super) fn counts(&self, generation: u64, now: Moment) -> Counts {
+        let tick = now.as_nanos() / self.tick;
+        match &self.ring {
+            Some(ring) => ring.counts(generation),
+            None => Counts {
+                successes: self.successes.sum(generation, tick),
+                failures: self.failures.sum(generation, tick),
+                slow: self.slow.sum(generation, tick),
+            },
+        }
+    }
+
+    fn trip(&self, generation: u64, reason: Reason, hold: Duration, ended: Ended<'_>) {
+        let trip = self.new_trip(reason, *ended.verdict, (ended.message)(), ended.now);
+        self.change(Some(generation), Input::Tripped { hold }, Some(trip), ended.now);
+    }
+
+    pub(super) fn new_trip(
+        &self,
+        reason: Reason,
+        failure: Verdict,
+        message: Option<String>,
+        at: Moment,
+    ) -> Arc<Trip> {
+        Arc::new(Trip { breaker: Arc::clone(&self.name), at, reason, failure, message })
+    }
+
+    // ---- probes ----
+
+    fn probe_succeeded(&self, generation: u64, now: Moment) {
+        if let Some(probes) = self.end_probe(generation, 1, now)
+            && probes & PROBE_MASK >= u64::from(self.settings.successes_to_close)
+        {
+            self.change(Some(generation), Input::Recovered, None, now);
+        }
+    }
+
+    fn probe_failed(&self, ticket: Ticket, ended: Ended<'_>, hold: Duration) {
+        if self.current(ticket).is_none() {
+            return;
+        }
+        let trip = self.new_trip(Reason::Probe, *ended.verdict, (ended.message)(), ended.now);
+        self.change(Some(ticket.generation), Input::ProbeFailed { hold }, Some(trip), ended.now);
+    }
+
+    /// Frees a probe's place, with or without a success; `None`, counted as late, when its generation is over.
+    fn end_probe(&self, generation: u64, successes: u64, now: Moment) -> Option<u64> {
+        self.progress.fetch_max(now.as_nanos(), Ordering::AcqRel);
+        let mut probes = self.probes.load(Ordering::Acquire);
+        while probes >> 32 == generation || self.forgets_generations() && under_way(probes) > 0 {
+            let next = probes - (1 << PROBE_BITS) + successes;
+            match self.probes.compare_exchange_weak(probes, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(next),
+                Err(seen) => probes = seen,
+            }
+        }
+        self.late.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Probes under way now.
+    pub(super) fn probes_under_way(&self) -> u64 {
+        under_way(self.probes.load(Ordering::Acquire))
+    }
+
+    // ---- planted bugs, so that the tests can be seen to catch them ----
+
+    #[cfg(test)]
+    fn forgets_permits(&self) -> bool {
+        self.plant == super::plant::Plant::NoPermitCheck
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "the twin of the test build's")]
+    const fn forgets_permits(&self) -> bool {
+        false
+    }
+
+    #[cfg(test)]
+    pub(super) fn forgets_generations(&self) -> bool {
+        self.plant == super::plant::Plant::NoGenerationCheck
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "the twin of the test build's")]
+    pub(super) const fn forgets_generations(&self) -> bool {
+        false
+    }
+}
+
+fn under_way(probes: u64) -> u64 {
+    probes >> PROBE_BITS & PROBE_MASK
+}
+
+pub(super) fn word(generation: u64, state: State) -> u64 {
+    generation << MODE_BITS | state as u64
+}
+
+#[inline]
+fn mode(word: u64) -> State {
+    match word & ((1 << MODE_BITS) - 1) {
+        0 => State::Closed,
+        1 => State::Open,
+        2 => State::HalfOpen,
+        3 => State::ForcedOpen,
+        _ => State::ForcedClosed,
+    }
+}

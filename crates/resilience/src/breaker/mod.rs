@@ -1,0 +1,194 @@
+//! Circuit breaker: watches recent outcomes and refuses calls to a service that is down.
+//!
+//! [`Breaker::try_acquire`] asks, a [`Permit`] reports. Neither waits: time is an argument, and the success path is a
+//! few atomic steps without a lock or an allocation. [`Breaker::run`] puts both around an operation; a
+//! [`Pipeline`](crate::Pipeline) puts a breaker below a retry.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast_resilience::{Breaker, Kind, Verdict, clock::Moment};
+//!
+//! let breaker = Breaker::consecutive(2).open_for(Duration::from_secs(5)).build("payments")?;
+//! let now = Moment::from_nanos(1);
+//! for _ in 0..2 {
+//!     breaker.try_acquire(now)?.failure(&Verdict::transient(Kind::TIMEOUT), now);
+//! }
+//! let refused = breaker.try_acquire(now).unwrap_err();
+//! assert!(refused.retry_in().unwrap() >= Duration::from_secs(5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builder;
+mod control;
+pub(crate) mod core;
+mod event;
+mod operator;
+mod permit;
+#[cfg(test)]
+pub(crate) mod plant;
+mod registry;
+#[cfg(feature = "tokio")]
+mod run;
+pub(crate) mod settings;
+pub mod share;
+mod state;
+#[cfg(test)]
+mod tests;
+mod trip;
+mod weigh;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use builder::Builder;
+pub use event::{Cause, Change, Listener, Override};
+pub use permit::Permit;
+pub use registry::{Registry, RegistryBuilder};
+pub use state::State;
+pub use trip::{Reason, Refused, Trip};
+
+use self::core::Core;
+use crate::classify::Verdict;
+use crate::clock::{Clock, Moment};
+use crate::sync::lock;
+
+/// A circuit breaker for one resource. Clones are one and the same breaker.
+#[derive(Clone)]
+pub struct Breaker {
+    core: Arc<Core>,
+    clock: Clock,
+}
+
+impl Breaker {
+    /// Asks for a call at `now`.
+    ///
+    /// # Errors
+    /// [`Refused`] when the circuit is open, or half-open with all places taken. Nothing was attempted.
+    #[inline]
+    pub fn try_acquire(&self, now: Moment) -> Result<Permit<'_>, Refused> {
+        self.core.acquire(|| now).map(|ticket| Permit::new(self, ticket, now))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// What it does with calls. An open time that has ended shows as open until a call comes to probe.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.core.state()
+    }
+
+    /// Whether calls go through without a limit. False when half-open.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state().is_closed()
+    }
+
+    /// What tripped it last, if anything did.
+    #[must_use]
+    pub fn last_trip(&self) -> Option<Arc<Trip>> {
+        let trip = self.core.trip.load_full();
+        (trip.at != Moment::ZERO || !trip.failure.is_success()).then_some(trip)
+    }
+
+    /// The last failure that it counted, and when.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<(Verdict, Moment)> {
+        *lock(&self.core.last_failure)
+    }
+
+    /// When the state last changed.
+    #[must_use]
+    pub fn changed_at(&self) -> Moment {
+        lock(&self.core.control).changed_at
+    }
+
+    /// The last changes, oldest first; at most 16.
+    #[must_use]
+    pub fn history(&self) -> Vec<Change> {
+        lock(&self.core.control).history.iter().cloned().collect()
+    }
+
+    /// Who set the present state by hand, if somebody did.
+    #[must_use]
+    pub fn forced_by(&self) -> Option<Override> {
+        lock(&self.core.control).forced_by.clone()
+    }
+
+    /// Tells `listener` of every state change from now on, in order, outside of all locks.
+    pub fn on_change(&self, listener: impl Fn(&Change) + Send + Sync + 'static) {
+        self.core.announcer.listen(Arc::new(listener));
+    }
+
+    /// Numbers for people and metrics.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let now = self.clock.now();
+        let generation = self.core.generation();
+        let counts = self.core.counts(generation, now);
+        let phase = lock(&self.core.control).phase;
+        Report {
+            state: phase.state,
+            calls: counts.calls(),
+            failures: counts.failures,
+            slow: counts.slow,
+            probes: self.core.probes_under_way(),
+            late: self.core.late(),
+            open_for: (phase.until > now && phase.until != Moment::FAR).then(|| phase.until.since(now)),
+            failed_recoveries: phase.failed_recoveries,
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Whether nothing worth keeping would be lost with this breaker: closed, and no failure in its window.
+    pub(crate) fn is_clean(&self, now: Moment) -> bool {
+        let counts = self.core.counts(self.core.generation(), now);
+        self.state() == State::Closed && counts.failures == 0 && counts.slow == 0
+    }
+
+    fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.core) == 1
+    }
+}
+
+/// A breaker in numbers, at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// What it does with calls.
+    pub state: State,
+    /// Calls in the window.
+    pub calls: u64,
+    /// Failed calls in the window.
+    pub failures: u64,
+    /// Slow calls in the window.
+    pub slow: u64,
+    /// Half-open probes under way.
+    pub probes: u64,
+    /// Results that came after their state was over and changed nothing.
+    pub late: u64,
+    /// How much longer it stays open; `None` when it is not open, or has no end.
+    pub open_for: Option<Duration>,
+    /// Recoveries that failed since it was last closed.
+    pub failed_recoveries: u32,
+}
+
+impl fmt::Debug for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker")
+            .field("name", &self.name())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

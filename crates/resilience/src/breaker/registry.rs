@@ -1,0 +1,222 @@
+//! Breakers by key: one per host, shard or tenant, made on demand, dropped when idle.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use super::{Breaker, Builder};
+use crate::clock::{Clock, Moment, nanos};
+use crate::problem::{BuildError, Code, Findings};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Parts of the map that are locked apart, so that callers with different keys seldom meet.
+const SHARDS: usize = 16;
+
+/// Makes and keeps breakers by key.
+///
+/// A breaker is forgotten only when it is closed, has no failure in its window, was not asked for during the idle
+/// time, and nobody holds a clone of it. What is open, or has something to remember, stays.
+///
+/// ```
+/// use steadfast_resilience::{Breaker, breaker::Registry};
+///
+/// let hosts = Registry::builder(Breaker::standard()).build("payments")?;
+/// let breaker = hosts.get("host-a");
+/// assert_eq!(breaker.name(), "payments/host-a");
+/// # Ok::<(), steadfast_resilience::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    template: Builder,
+    clock: Clock,
+    max_keys: usize,
+    idle: Duration,
+    hasher: RandomState,
+    shards: [RwLock<HashMap<Box<str>, Entry>>; SHARDS],
+    overflow: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    breaker: Breaker,
+    last_used: AtomicU64,
+}
+
+/// Settings of a [`Registry`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct RegistryBuilder {
+    template: Builder,
+    max_keys: usize,
+    idle: Duration,
+    clock: Clock,
+}
+
+impl RegistryBuilder {
+    /// The most breakers kept. Default: 100 000, some 80 MB. Beyond it a new key gets a breaker that is not kept,
+    /// so that a flood of keys costs no memory.
+    pub fn max_keys(mut self, keys: usize) -> Self {
+        self.max_keys = keys;
+        self
+    }
+
+    /// How long a breaker must not have been asked for before it can be dropped. Default: 10 minutes.
+    pub fn idle(mut self, time: Duration) -> Self {
+        self.idle = time;
+        self
+    }
+
+    /// Where the time comes from. Default: the system's clock.
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = clock.into();
+        self
+    }
+
+    /// Checks the settings. Breakers are named `name/key`.
+    ///
+    /// # Errors
+    /// Every setting that makes no sense, with what to do about it.
+    pub fn build(mut self, name: &str) -> Result<Registry, BuildError> {
+        let mut findings = Findings::default();
+        if self.max_keys == 0 {
+            findings.error(
+                Code::OutOfRange,
+                "registry.max_keys",
+                "0 keeps no breaker at all: give 1 or more",
+            );
+        }
+        self.template.set_clock_if_default(&self.clock);
+        let _ = self.template.clone().build_within(name, &mut findings);
+        findings.finish(name)?;
+        Ok(Registry {
+            inner: Arc::new(Inner {
+                name: name.to_owned(),
+                template: self.template,
+                clock: self.clock,
+                max_keys: self.max_keys,
+                idle: self.idle,
+                hasher: RandomState::new(),
+                shards: Default::default(),
+                overflow: AtomicU64::new(0),
+            }),
+        })
+    }
+}
+
+impl Registry {
+    /// A registry whose breakers all have the settings of `template`.
+    pub fn builder(template: Builder) -> RegistryBuilder {
+        RegistryBuilder {
+            template,
+            max_keys: 100_000,
+            idle: Duration::from_secs(600),
+            clock: Clock::system(),
+        }
+    }
+
+    /// The breaker for this key, made now if there is none.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Breaker {
+        let now = self.inner.clock.now();
+        let shard = self.inner.shard(key);
+        if let Some(entry) = shard.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+            entry.touch(now);
+            return entry.breaker.clone();
+        }
+        self.insert(key, now)
+    }
+
+    #[cold]
+    fn insert(&self, key: &str, now: Moment) -> Breaker {
+        let inner = &*self.inner;
+        let mut shard = inner.shard(key).write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = shard.get(key) {
+            entry.touch(now);
+            return entry.breaker.clone();
+        }
+        let breaker = inner.template.make(&format!("{}/{key}", inner.name));
+        let share = inner.max_keys.div_ceil(SHARDS);
+        if shard.len() >= share {
+            evict(&mut shard, inner.idle, now);
+        }
+        if shard.len() >= share {
+            inner.overflow.fetch_add(1, Ordering::Relaxed);
+            return breaker;
+        }
+        shard.insert(
+            key.into(),
+            Entry { breaker: breaker.clone(), last_used: AtomicU64::new(now.as_nanos()) },
+        );
+        breaker
+    }
+
+    /// Drops what is clean, closed and idle; returns how many. Call it now and then; a full registry does it itself.
+    pub fn evict_idle(&self) -> usize {
+        let now = self.inner.clock.now();
+        let evict_shard = |shard: &RwLock<HashMap<Box<str>, Entry>>| {
+            evict(&mut shard.write().unwrap_or_else(PoisonError::into_inner), self.inner.idle, now)
+        };
+        self.inner.shards.iter().map(evict_shard).sum()
+    }
+
+    /// Breakers kept.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.shards.iter().map(|shard| shard.read().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    }
+
+    /// Whether no breaker is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How often a key got a breaker that was not kept, because the registry was full.
+    #[must_use]
+    pub fn overflow(&self) -> u64 {
+        self.inner.overflow.load(Ordering::Relaxed)
+    }
+
+    /// Every breaker kept, in no order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Breaker> {
+        let of_shard = |shard: &RwLock<HashMap<Box<str>, Entry>>| {
+            let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
+            shard.values().map(|entry| entry.breaker.clone()).collect::<Vec<_>>()
+        };
+        self.inner.shards.iter().flat_map(of_shard).collect()
+    }
+}
+
+impl Inner {
+    fn shard(&self, key: &str) -> &RwLock<HashMap<Box<str>, Entry>> {
+        let hash = self.hasher.hash_one(key);
+        &self.shards[usize::try_from(hash % SHARDS as u64).unwrap_or(0)]
+    }
+}
+
+impl Entry {
+    /// Notes the use, but not more than about once a second: callers must not meet here either.
+    fn touch(&self, now: Moment) {
+        let last = self.last_used.load(Ordering::Relaxed);
+        if now.as_nanos().saturating_sub(last) > 1_000_000_000 {
+            self.last_used.store(now.as_nanos(), Ordering::Relaxed);
+        }
+    }
+}
+
+fn evict(shard: &mut HashMap<Box<str>, Entry>, idle: Duration, now: Moment) -> usize {
+    let before = shard.len();
+    shard.retain(|_, entry| {
+        let unused = now.as_nanos().saturating_sub(entry.last_used.load(Ordering::Relaxed));
+        unused < nanos(idle) || !entry.breaker.is_only_handle() || !entry.breaker.is_clean(now)
+    });
+    before - shard.len()
+}

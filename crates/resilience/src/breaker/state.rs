@@ -1,0 +1,160 @@
+//! The breaker's states and the one function that moves between them. Pure: time, settings and chance come in.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::retry::scaled;
+
+/// What a breaker does with calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum State {
+    /// Calls go through and are counted.
+    Closed,
+    /// Calls are refused until the open time ends.
+    Open,
+    /// A few calls go through as probes.
+    HalfOpen,
+    /// An operator holds it open.
+    ForcedOpen,
+    /// An operator holds it closed: calls go through and nothing trips it.
+    ForcedClosed,
+}
+
+impl State {
+    /// Whether calls go through without a limit. False when half-open.
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        matches!(self, Self::Closed | Self::ForcedClosed)
+    }
+
+    /// The state in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half-open",
+            Self::ForcedOpen => "forced open",
+            Self::ForcedClosed => "forced closed",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Everything that a move depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Phase {
+    pub(crate) state: State,
+    /// When an open state ends; [`Moment::FAR`] for one without an end.
+    pub(crate) until: Moment,
+    /// Recoveries that failed since it was last closed. They lengthen the open time.
+    pub(crate) failed_recoveries: u32,
+}
+
+impl Phase {
+    pub(crate) const CLOSED: Self = Self { state: State::Closed, until: Moment::ZERO, failed_recoveries: 0 };
+}
+
+/// What can move a breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    /// A rule was broken; the service asks to be left alone for `hold` at least.
+    Tripped { hold: Duration },
+    /// A call came after the open time.
+    ProbeDue,
+    /// A probe failed.
+    ProbeFailed { hold: Duration },
+    /// Enough probes succeeded in a row.
+    Recovered,
+    /// Probes did not answer within the half-open state's time limit.
+    Stalled,
+    /// An operator forces it open, with or without an end.
+    ForceOpen { until: Option<Moment> },
+    /// An operator forces it closed.
+    ForceClosed,
+    /// An operator asks for probes.
+    ForceHalfOpen,
+    /// An operator wants a fresh start.
+    Reset,
+    /// Another instance tripped.
+    OthersOpened { until: Moment, failed_recoveries: u32 },
+    /// Another instance probed with success.
+    OthersRecovered,
+}
+
+/// How long a breaker stays open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenTime {
+    pub(crate) first: Duration,
+    pub(crate) cap: Duration,
+}
+
+/// An open time is lengthened by up to this share, so that many breakers which tripped together do not probe together.
+const OPEN_SPREAD: f64 = 0.2;
+
+impl OpenTime {
+    /// The open time after this many failed recoveries: doubled each time, up to the cap, then spread by `chance`
+    /// (0 to 1).
+    pub(crate) fn after(self, failed_recoveries: u32, chance: f64) -> Duration {
+        let doubled = self.first.saturating_mul(1_u32.checked_shl(failed_recoveries).unwrap_or(u32::MAX));
+        let grown = doubled.min(self.cap).max(self.first);
+        grown.saturating_add(scaled(grown, OPEN_SPREAD * chance))
+    }
+}
+
+/// The one place where a breaker's state changes. `None`: this input moves nothing in this state.
+pub(crate) fn transition(
+    phase: Phase,
+    input: Input,
+    now: Moment,
+    open: OpenTime,
+    chance: f64,
+) -> Option<Phase> {
+    use State::{Closed, ForcedClosed, ForcedOpen, HalfOpen, Open};
+    let opened = |failed_recoveries: u32, hold: Duration| Phase {
+        state: Open,
+        until: now + open.after(failed_recoveries, chance).max(hold),
+        failed_recoveries,
+    };
+    let kept = |state: State| Phase { state, until: Moment::ZERO, ..phase };
+    match (phase.state, input) {
+        (Closed, Input::Tripped { hold }) => Some(opened(0, hold)),
+        (Open | ForcedOpen, Input::ProbeDue) => (now >= phase.until).then(|| kept(HalfOpen)),
+        (HalfOpen, Input::ProbeFailed { hold }) => {
+            Some(opened(phase.failed_recoveries.saturating_add(1), hold))
+        }
+        (HalfOpen, Input::Stalled) => Some(opened(phase.failed_recoveries.saturating_add(1), Duration::ZERO)),
+        (HalfOpen, Input::Recovered) => Some(Phase::CLOSED),
+        (_, Input::ForceOpen { until }) => {
+            Some(Phase { state: ForcedOpen, until: until.unwrap_or(Moment::FAR), failed_recoveries: 0 })
+        }
+        (_, Input::ForceClosed) => Some(Phase { state: ForcedClosed, ..Phase::CLOSED }),
+        (_, Input::ForceHalfOpen) => Some(kept(HalfOpen)),
+        (_, Input::Reset) => Some(Phase::CLOSED),
+        (Closed | HalfOpen, Input::OthersOpened { until, failed_recoveries }) => {
+            (until > now).then_some(Phase { state: Open, until, failed_recoveries })
+        }
+        (Open, Input::OthersOpened { until, failed_recoveries }) => (until > phase.until).then_some(Phase {
+            state: Open,
+            until,
+            failed_recoveries: failed_recoveries.max(phase.failed_recoveries),
+        }),
+        (Open | HalfOpen, Input::OthersRecovered) => Some(Phase::CLOSED),
+        // Late, doubled or foreign: what an earlier state began ends nothing in this one.
+        (Open | ForcedOpen | ForcedClosed | HalfOpen, Input::Tripped { .. })
+        | (Closed | HalfOpen | ForcedClosed, Input::ProbeDue)
+        | (
+            Closed | Open | ForcedOpen | ForcedClosed,
+            Input::ProbeFailed { .. } | Input::Stalled | Input::Recovered,
+        )
+        | (ForcedOpen | ForcedClosed, Input::OthersOpened { .. })
+        | (Closed | ForcedOpen | ForcedClosed, Input::OthersRecovered) => None,
+    }
+}

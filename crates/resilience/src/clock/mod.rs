@@ -1,0 +1,226 @@
+//! Time: the one module of this library that asks for it, or waits.
+//!
+//! Everything else takes `now: Moment` as an argument or holds a [`Clock`]. That is what lets an hour of waits
+//! run in a millisecond: see [`VirtualClock`] (feature `test-util`).
+
+#[cfg(feature = "tokio")]
+mod limit;
+#[cfg(any(test, feature = "test-util"))]
+mod manual;
+#[cfg(feature = "tokio")]
+mod sleep;
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+#[cfg(feature = "http")]
+use std::time::SystemTime;
+
+#[cfg(feature = "tokio")]
+pub(crate) use limit::Limited;
+#[cfg(any(test, feature = "test-util"))]
+pub use manual::{Timer, VirtualClock};
+#[cfg(feature = "tokio")]
+pub(crate) use sleep::Sleep;
+
+use crate::cancel::Cancel;
+
+/// A point in time on a [`Clock`]'s own scale. Moments of different clocks must not be mixed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The start of the scale.
+    pub const ZERO: Self = Self(0);
+    /// Later than any moment that will be reached.
+    pub const FAR: Self = Self(u64::MAX);
+
+    /// The moment this many nanoseconds after the start of the scale.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the start of the scale.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero when `earlier` is not earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    /// Saturates at [`Moment::FAR`].
+    fn add(self, after: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(after)))
+    }
+}
+
+impl Sub<Moment> for Moment {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Moment({:?})", Duration::from_nanos(self.0))
+    }
+}
+
+/// A duration in nanoseconds; 584 years and more become `u64::MAX`.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Where a pipeline and a breaker take the time from.
+#[derive(Clone, Default)]
+pub struct Clock(Source);
+
+#[derive(Clone, Default)]
+enum Source {
+    #[default]
+    System,
+    #[cfg(feature = "tokio")]
+    Tokio,
+    #[cfg(any(test, feature = "test-util"))]
+    Virtual(VirtualClock),
+}
+
+impl Clock {
+    /// The machine's monotonic clock. On Linux the coarse one: 9 ns to read instead of 23 or more, and up to
+    /// 4 ms behind, which is little against waits and windows.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// Tokio's clock, which tests can pause: `#[tokio::test(start_paused = true)]`.
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub const fn tokio() -> Self {
+        Self(Source::Tokio)
+    }
+
+    /// The time now.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        match &self.0 {
+            Source::System => Moment(coarse_nanos()),
+            #[cfg(feature = "tokio")]
+            Source::Tokio => sleep::tokio_now(),
+            #[cfg(any(test, feature = "test-util"))]
+            Source::Virtual(clock) => clock.now(),
+        }
+    }
+
+    pub(crate) const fn is_system(&self) -> bool {
+        matches!(self.0, Source::System)
+    }
+
+    /// A timer that ends after `wait`.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn sleep(&self, wait: Duration) -> Sleep {
+        match &self.0 {
+            Source::System | Source::Tokio => Sleep::tokio(wait),
+            #[cfg(any(test, feature = "test-util"))]
+            Source::Virtual(clock) => Sleep::manual(clock.timer(wait)),
+        }
+    }
+
+    /// Holds this thread for `wait`, or until the caller cancels. On a virtual clock it moves the clock instead.
+    pub(crate) fn block(&self, wait: Duration, cancel: Option<&Cancel>) {
+        #[cfg(any(test, feature = "test-util"))]
+        if let Source::Virtual(clock) = &self.0 {
+            clock.advance(wait);
+            return;
+        }
+        match cancel {
+            Some(cancel) => cancel.wait_blocking(wait),
+            None => hold_thread(wait),
+        }
+    }
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl From<&VirtualClock> for Clock {
+    fn from(clock: &VirtualClock) -> Self {
+        Self(Source::Virtual(clock.clone()))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Source::System => "Clock::system",
+            #[cfg(feature = "tokio")]
+            Source::Tokio => "Clock::tokio",
+            #[cfg(any(test, feature = "test-util"))]
+            Source::Virtual(_) => "Clock::virtual",
+        })
+    }
+}
+
+/// The date and time of day, for dates in `Retry-After` headers.
+#[cfg(feature = "http")]
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+pub(crate) fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+fn hold_thread(wait: Duration) {
+    std::thread::sleep(wait);
+}
+
+#[cfg(target_os = "linux")]
+#[inline]
+fn coarse_nanos() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+    // Seconds and nanoseconds since boot: neither is negative, and their sum fits for 584 years.
+    time.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.unsigned_abs())
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+fn coarse_nanos() -> u64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    let start = *START.get_or_init(Instant::now);
+    nanos(Instant::now() - start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_saturate_at_both_ends() {
+        assert_eq!(Moment::ZERO.since(Moment::FAR), Duration::ZERO);
+        assert_eq!(Moment::FAR + Duration::MAX, Moment::FAR);
+        assert_eq!(Moment::from_nanos(5) + Duration::from_nanos(2), Moment::from_nanos(7));
+    }
+
+    #[test]
+    fn the_system_clock_never_runs_back() {
+        let clock = Clock::system();
+        let mut last = clock.now();
+        assert!(last > Moment::ZERO);
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The error of a pipeline or breaker: what ended the call, and the whole story of its attempts.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use crate::breaker::Refused;
+use crate::problem::Code;
+use crate::retry::Stop;
+use crate::story::Story;
+
+/// A call that ended without success.
+///
+/// The operation's own error is inside, unchanged: [`operation`](Self::operation) shows it,
+/// [`into_operation`](Self::into_operation) takes it out, and it is the `source`.
+#[derive(Debug)]
+pub struct Error<E> {
+    cause: Cause<E>,
+    stop: Stop,
+    story: Option<Box<Story>>,
+}
+
+/// What ended the call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Cause<E> {
+    /// The last error of the operation itself.
+    Operation(E),
+    /// The last attempt took longer than it may, or the deadline came first.
+    TimedOut,
+    /// The circuit breaker refused: nothing was attempted.
+    Refused(Refused),
+    /// The caller cancelled before anything else happened.
+    Cancelled,
+}
+
+impl<E> Error<E> {
+    pub(crate) fn new(cause: Cause<E>, stop: Stop, story: Option<Box<Story>>) -> Self {
+        Self { cause, stop, story }
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn refused(refused: Refused) -> Self {
+        Self::new(Cause::Refused(refused), Stop::BreakerOpen, None)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn failed_once(error: E) -> Self {
+        Self::new(Cause::Operation(error), Stop::NoRetry, None)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn timed_out_once() -> Self {
+        Self::new(Cause::TimedOut, Stop::NoRetry, None)
+    }
+
+    /// What ended the call.
+    #[must_use]
+    pub fn cause(&self) -> &Cause<E> {
+        &self.cause
+    }
+
+    /// Why there was no further try.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    /// The attempts and waits; `None` when nothing was attempted.
+    #[must_use]
+    pub fn story(&self) -> Option<&Story> {
+        self.story.as_deref()
+    }
+
+    /// The operation's own last error.
+    #[must_use]
+    pub fn operation(&self) -> Option<&E> {
+        match &self.cause {
+            Cause::Operation(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Takes the operation's own last error out.
+    #[must_use]
+    pub fn into_operation(self) -> Option<E> {
+        match self.cause {
+            Cause::Operation(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether a breaker refused the call, so that nothing was attempted.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.cause, Cause::Refused(_))
+    }
+
+    /// Whether time ran out.
+    #[must_use]
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.cause, Cause::TimedOut)
+    }
+
+    /// Whether the caller cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.stop == Stop::Cancelled
+    }
+
+    /// When to try again, where somebody said so: the breaker's next probe, or the service's hint. For a clear "try
+    /// again later".
+    #[must_use]
+    pub fn try_again_in(&self) -> Option<Duration> {
+        match &self.cause {
+            Cause::Refused(refused) => refused.retry_in(),
+            _ => self.story()?.last()?.failure.hint(),
+        }
+    }
+
+    /// Whether a fallback may stand in: the service could not be had. Not so for terminal errors, which are an answer,
+    /// nor for what the caller cancelled.
+    #[must_use]
+    pub fn allows_fallback(&self) -> bool {
+        !matches!(self.stop, Stop::Terminal | Stop::Neutral | Stop::Cancelled)
+    }
+
+    /// The code, with a page in `docs/errors`.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match (&self.cause, self.stop) {
+            (_, Stop::Cancelled) | (Cause::Cancelled, _) => Code::Cancelled,
+            (Cause::Refused(_), _) => Code::Refused,
+            (Cause::TimedOut, _) => Code::TimedOut,
+            (Cause::Operation(_), _) => Code::Failed,
+        }
+    }
+}
+
+impl<E> fmt::Display for Error<E> {
+    /// Tells its own layer only: the operation's error is the source.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Refused(refused) => refused.fmt(f)?,
+            Cause::Operation(_) => write!(f, "the operation failed; {}", self.stop)?,
+            Cause::TimedOut => write!(f, "the operation took too long; {}", self.stop)?,
+            Cause::Cancelled => f.write_str("the caller cancelled before the first try")?,
+        }
+        match &self.story {
+            Some(story) => write!(f, " ({story})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: StdError + 'static> StdError for Error<E> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.operation().map(|error| error as &(dyn StdError + 'static))
+    }
+}

@@ -1,0 +1,307 @@
+//! Building a pipeline: every setting with its default, checked together at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use super::{Inner, Pipeline};
+use crate::breaker::{self, Breaker};
+use crate::classify::Unclassified;
+use crate::clock::Clock;
+use crate::problem::{BuildError, Code, Findings};
+use crate::random;
+use crate::retry::{self, Budget, BudgetBuilder, Retry};
+
+/// How long an attempt may take when nothing else is said. A call without any limit holds its caller for ever.
+const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Settings of a [`Pipeline`], not yet checked.
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    name: String,
+    clock: Clock,
+    retry: Option<retry::Builder>,
+    budget: Option<Source<BudgetBuilder, Budget>>,
+    breaker: Option<Source<breaker::Builder, Breaker>>,
+    attempt_timeout: Option<Duration>,
+    server_timeout: Option<Duration>,
+    complete_within: Option<Duration>,
+    wait_for_breaker: bool,
+    idempotent: bool,
+    log_successes: bool,
+    sdk_retries: u32,
+    retry_despite_sdk: bool,
+    seed: Option<u64>,
+}
+
+/// Settings for a part of this pipeline's own, or a part shared with others.
+#[derive(Clone, Debug)]
+enum Source<S, T> {
+    Own(S),
+    Shared(T),
+}
+
+impl Builder {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            clock: Clock::system(),
+            retry: Some(Retry::standard()),
+            budget: Some(Source::Own(BudgetBuilder::default())),
+            breaker: Some(Source::Own(Breaker::standard())),
+            attempt_timeout: Some(DEFAULT_ATTEMPT_TIMEOUT),
+            server_timeout: None,
+            complete_within: None,
+            wait_for_breaker: false,
+            idempotent: true,
+            log_successes: false,
+            sdk_retries: 0,
+            retry_despite_sdk: false,
+            seed: None,
+        }
+    }
+
+    /// When and how often to try again. Default: [`Retry::standard`].
+    pub fn retry(mut self, retry: impl Into<retry::Builder>) -> Self {
+        self.retry = Some(retry.into());
+        self
+    }
+
+    /// Never tries again.
+    pub fn no_retry(mut self) -> Self {
+        self.retry = None;
+        self
+    }
+
+    /// The retry budget. Default: a tenth of the successes of the last 10 s, or 3 retries if that is more.
+    pub fn budget(mut self, budget: BudgetBuilder) -> Self {
+        self.budget = Some(Source::Own(budget));
+        self
+    }
+
+    /// A budget shared with other pipelines to the same service.
+    pub fn shared_budget(mut self, budget: &Budget) -> Self {
+        self.budget = Some(Source::Shared(budget.clone()));
+        self
+    }
+
+    /// Retries as often as the retry policy says, also when nothing succeeds. Feeds outages: see the guide.
+    pub fn no_budget(mut self) -> Self {
+        self.budget = None;
+        self
+    }
+
+    /// The circuit breaker. Default: [`Breaker::standard`].
+    pub fn breaker(mut self, breaker: breaker::Builder) -> Self {
+        self.breaker = Some(Source::Own(breaker));
+        self
+    }
+
+    /// A breaker shared with other pipelines, or taken from a registry.
+    pub fn shared_breaker(mut self, breaker: &Breaker) -> Self {
+        self.breaker = Some(Source::Shared(breaker.clone()));
+        self
+    }
+
+    /// No circuit breaker.
+    pub fn no_breaker(mut self) -> Self {
+        self.breaker = None;
+        self
+    }
+
+    /// How long one attempt may take. Default: 10 s.
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// An attempt may take for ever.
+    pub fn no_attempt_timeout(mut self) -> Self {
+        self.attempt_timeout = None;
+        self
+    }
+
+    /// A time limit that is sent with the request, for the service to honour: see `Attempt::server_timeout`.
+    pub fn server_timeout(mut self, limit: Duration) -> Self {
+        self.server_timeout = Some(limit);
+        self
+    }
+
+    /// A deadline for every call: attempts and waits together take no longer.
+    pub fn complete_within(mut self, limit: Duration) -> Self {
+        self.complete_within = Some(limit);
+        self
+    }
+
+    /// Instead of failing when the breaker refuses, waits for its next probe where the deadline leaves room for it.
+    pub fn wait_for_breaker(mut self) -> Self {
+        self.wait_for_breaker = true;
+        self
+    }
+
+    /// The operations must not be repeated once a request may have taken effect. Default: they may, because every
+    /// attempt carries the same idempotency key.
+    pub fn not_idempotent(mut self) -> Self {
+        self.idempotent = false;
+        self
+    }
+
+    /// The service's own SDK retries this often. Ours is then off, unless
+    /// [`retry_despite_sdk`](Self::retry_despite_sdk) asks for it.
+    pub fn sdk_retries(mut self, retries: u32) -> Self {
+        self.sdk_retries = retries;
+        self
+    }
+
+    /// Retries although the SDK does too; the numbers of calls multiply.
+    pub fn retry_despite_sdk(mut self) -> Self {
+        self.retry_despite_sdk = true;
+        self
+    }
+
+    /// Logs successful calls too. Failed ones always are.
+    pub fn log_successes(mut self) -> Self {
+        self.log_successes = true;
+        self
+    }
+
+    /// Where the time comes from. Default: the system's clock. A breaker of this pipeline's own takes it over.
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = clock.into();
+        self
+    }
+
+    /// Makes every random number of this pipeline repeatable.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Checks the settings, each and together.
+    ///
+    /// # Errors
+    /// Every setting that makes no sense, with what to do about it. Settings that merely have no effect are
+    /// [`Pipeline::warnings`].
+    pub fn build(self) -> Result<Pipeline, BuildError> {
+        let mut findings = Findings::default();
+        let name = self.name.clone();
+        let inner = self.assemble(&mut findings);
+        let warnings = findings.finish(&name)?;
+        Ok(Pipeline { inner: Arc::new(Inner { warnings, ..inner }) })
+    }
+
+    /// The defaults need no check: a test builds them with one.
+    pub(super) fn build_defaults(self) -> Pipeline {
+        Pipeline { inner: Arc::new(self.assemble(&mut Findings::default())) }
+    }
+
+    fn assemble(self, findings: &mut Findings) -> Inner {
+        self.check(findings);
+        let ends_elsewhere = self.complete_within.is_some() || self.breaker.is_some();
+        let retry_is_on = self.sdk_retries == 0 || self.retry_despite_sdk;
+        let retry =
+            self.retry.map(|retry| retry.build_within(ends_elsewhere, findings)).filter(|_| retry_is_on);
+        let sdk_calls = self.sdk_retries.saturating_add(1);
+        if let (Some(retry), true) = (&retry, self.sdk_retries > 0) {
+            warn_multiplied(retry, sdk_calls, findings);
+        }
+        let budget = self.budget.map(|source| match source {
+            Source::Own(settings) => settings.build_within(findings),
+            Source::Shared(budget) => budget,
+        });
+        let breaker = self.breaker.map(|source| match source {
+            Source::Own(mut settings) => {
+                settings.set_clock_if_default(&self.clock);
+                settings.build_within(&self.name, findings)
+            }
+            Source::Shared(breaker) => breaker,
+        });
+        Inner {
+            name: self.name.into(),
+            clock: self.clock,
+            retry,
+            budget,
+            breaker,
+            attempt_timeout: self.attempt_timeout,
+            server_timeout: self.server_timeout,
+            complete_within: self.complete_within,
+            wait_for_breaker: self.wait_for_breaker,
+            idempotent: self.idempotent,
+            log_successes: self.log_successes,
+            sdk_calls,
+            randomness: random::Source::new(self.seed),
+            unclassified: Unclassified::new(),
+            nested_calls: AtomicU32::new(0),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn check(&self, findings: &mut Findings) {
+        if self.name.is_empty() {
+            findings.error(
+                Code::Empty,
+                "pipeline.name",
+                "a pipeline needs a name: it is the service's in logs and errors",
+            );
+        }
+        for (setting, limit) in [
+            ("pipeline.attempt_timeout", self.attempt_timeout),
+            ("pipeline.server_timeout", self.server_timeout),
+            ("pipeline.complete_within", self.complete_within),
+        ] {
+            if limit.is_some_and(|limit| limit.is_zero()) {
+                findings.error(
+                    Code::OutOfRange,
+                    setting,
+                    "no call fits into a time of zero: give a time above 0",
+                );
+            }
+        }
+        if let (Some(attempt), Some(whole)) = (self.attempt_timeout, self.complete_within)
+            && attempt > whole
+            && attempt != DEFAULT_ATTEMPT_TIMEOUT
+        {
+            findings.warn(
+                Code::NoEffect,
+                "pipeline.attempt_timeout",
+                "it is longer than complete_within, which always comes first",
+            );
+        }
+        if let (Some(theirs), Some(ours)) = (self.server_timeout, self.attempt_timeout)
+            && theirs > ours
+        {
+            findings.warn(
+                Code::NoEffect,
+                "pipeline.server_timeout",
+                "it is longer than attempt_timeout, so the shorter one is sent: lower it to say what you mean",
+            );
+        }
+        self.check_waiting(findings);
+    }
+
+    fn check_waiting(&self, findings: &mut Findings) {
+        if self.wait_for_breaker && self.breaker.is_none() {
+            findings.warn(Code::NoEffect, "pipeline.wait_for_breaker", "there is no breaker to wait for");
+        }
+        if self.retry_despite_sdk && self.sdk_retries == 0 {
+            findings.warn(
+                Code::NoEffect,
+                "pipeline.retry_despite_sdk",
+                "no SDK retries were declared with sdk_retries",
+            );
+        }
+        if self.retry.is_none() && matches!(self.budget, Some(Source::Shared(_))) {
+            findings.warn(Code::NoEffect, "pipeline.budget", "without retries a budget limits nothing");
+        }
+    }
+}
+
+fn warn_multiplied(retry: &Retry, sdk_calls: u32, findings: &mut Findings) {
+    let calls = retry.max_calls().saturating_mul(sdk_calls);
+    findings.warn(
+        Code::Multiplied,
+        "pipeline.sdk_retries",
+        format!("the SDK's {sdk_calls} calls and ours multiply: one operation can become {calls} calls"),
+    );
+}

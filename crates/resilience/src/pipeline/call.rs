@@ -1,0 +1,190 @@
+//! Options for one call, on top of the pipeline's settings.
+
+use std::time::Duration;
+
+use super::Pipeline;
+use super::attempt::Attempt;
+use super::fallback::WithFallback;
+use super::group::Group;
+use super::nesting::Nesting;
+use crate::cancel::Cancel;
+use crate::classify::{ErrorsOnly, Judged, Verdict};
+use crate::clock::Moment;
+use crate::key::IdempotencyKey;
+use crate::retry::Retry;
+
+/// What one call does differently. All `None`: as the pipeline says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) operation: &'static str,
+    pub(crate) retry: Option<Retry>,
+    pub(crate) max_retries: Option<u32>,
+    pub(crate) max_elapsed: Option<Duration>,
+    pub(crate) deadline: Option<Moment>,
+    pub(crate) complete_within: Option<Duration>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) server_timeout: Option<Duration>,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) under: Option<Nesting>,
+    pub(crate) cancel: Option<Cancel>,
+}
+
+impl Options {
+    #[inline]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
+    }
+}
+
+/// One call to be made, from [`Pipeline::call`].
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use std::time::Duration;
+/// use steadfast_resilience::{Kind, Pipeline, Verdict};
+///
+/// let payments = Pipeline::standard("payments");
+/// let answer = payments
+///     .call()
+///     .named("charge")
+///     .complete_within(Duration::from_secs(2))
+///     .not_idempotent()
+///     .classify(|outcome: &Result<u32, String>| match outcome {
+///         Ok(_) => Verdict::success(),
+///         Err(text) if text == "busy" => Verdict::transient(Kind::OVERLOADED).without_effect(),
+///         Err(_) => Verdict::terminal(Kind::BAD_REQUEST),
+///     })
+///     .run(|attempt| async move { if attempt.number() == 0 { Err("busy".to_owned()) } else { Ok(7) } })
+///     .await;
+/// assert_eq!(answer.unwrap(), 7);
+/// # });
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is called until `run`"]
+pub struct Call<'p, C = ErrorsOnly> {
+    pub(super) pipeline: &'p Pipeline,
+    pub(super) options: Options,
+    pub(super) classifier: C,
+}
+
+impl<'p> Call<'p> {
+    pub(super) fn new(pipeline: &'p Pipeline) -> Self {
+        Self { pipeline, options: Options::default(), classifier: ErrorsOnly }
+    }
+}
+
+impl<'p, C> Call<'p, C> {
+    /// The operation's name in logs.
+    pub fn named(mut self, operation: &'static str) -> Self {
+        self.options.operation = operation;
+        self
+    }
+
+    /// Another retry policy for this operation.
+    pub fn retry(mut self, retry: &Retry) -> Self {
+        self.options.retry = Some(retry.clone());
+        self
+    }
+
+    /// Another number of retries for this operation; 0 for none.
+    pub fn max_retries(mut self, retries: u32) -> Self {
+        self.options.max_retries = Some(retries);
+        self
+    }
+
+    /// Another limit over all attempts and waits.
+    pub fn max_elapsed(mut self, limit: Duration) -> Self {
+        self.options.max_elapsed = Some(limit);
+        self
+    }
+
+    /// The caller's deadline, on the pipeline's clock ([`Pipeline::now`]). No attempt and no wait goes beyond it.
+    pub fn deadline(mut self, deadline: Moment) -> Self {
+        self.options.deadline = Some(deadline);
+        self
+    }
+
+    /// The same as a time from the beginning of the call.
+    pub fn complete_within(mut self, limit: Duration) -> Self {
+        self.options.complete_within = Some(limit);
+        self
+    }
+
+    /// Another time limit for each attempt.
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.options.attempt_timeout = Some(limit);
+        self
+    }
+
+    /// Another time limit to send with the request.
+    pub fn server_timeout(mut self, limit: Duration) -> Self {
+        self.options.server_timeout = Some(limit);
+        self
+    }
+
+    /// An idempotency key of your own. Default: a fresh one.
+    pub fn key(mut self, key: IdempotencyKey) -> Self {
+        self.options.key = Some(key);
+        self
+    }
+
+    /// This operation may be repeated, whatever the pipeline says of its operations.
+    pub fn idempotent(mut self) -> Self {
+        self.options.idempotent = Some(true);
+        self
+    }
+
+    /// This operation must not be repeated once the request may have taken effect.
+    pub fn not_idempotent(mut self) -> Self {
+        self.options.idempotent = Some(false);
+        self
+    }
+
+    /// Stops when `cancel` says so: waits end at once, an async attempt is dropped.
+    pub fn cancel(mut self, cancel: &Cancel) -> Self {
+        self.options.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// This call is made by that attempt of an outer pipeline. Needed only where the outer operation spawns the inner
+    /// call as a task of its own; otherwise it is seen.
+    pub fn under(mut self, attempt: &Attempt) -> Self {
+        self.options.under = Some(attempt.nesting);
+        self
+    }
+
+    /// The operation is this group of operations, retried as a whole.
+    pub fn group(mut self, group: &Group) -> Self {
+        self.options.operation = group.name();
+        if !group.is_idempotent() {
+            self.options.idempotent = Some(false);
+        }
+        self
+    }
+
+    /// Classifies this operation's outcomes with a function: the same error may be transient for a read and terminal
+    /// for a write.
+    pub fn classify<T, E, F>(self, classify: F) -> Call<'p, F>
+    where
+        F: Fn(&Result<T, E>) -> Verdict,
+    {
+        self.classify_with(classify)
+    }
+
+    /// Classifies this operation's outcomes with a classifier of your own.
+    pub fn classify_with<D>(self, classifier: D) -> Call<'p, D> {
+        Call { pipeline: self.pipeline, options: self.options, classifier }
+    }
+
+    /// Judges values too: an `Ok` that classifies as a failure is retried and counted. When retries end, it is still
+    /// returned as `Ok`.
+    pub fn judge_values(self) -> Call<'p, Judged> {
+        self.classify_with(Judged)
+    }
+
+    /// What to do when the service cannot be had: see [`WithFallback`].
+    pub fn fallback<F>(self, fallback: F) -> WithFallback<'p, C, F> {
+        WithFallback { call: self, fallback }
+    }
+}

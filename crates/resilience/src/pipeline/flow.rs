@@ -1,0 +1,323 @@
+//! One call from its beginning to its end: the decisions, without running or waiting. Every door drives this.
+//!
+//! The order, from the outside in: retry, budget, breaker, attempt timeout, operation. A breaker's refusal costs
+//! neither an attempt nor budget, and nothing is held while a call waits.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use super::attempt::Attempt;
+use super::call::Options;
+use super::nesting::Nesting;
+use super::{Inner, log};
+use crate::breaker::Refused;
+use crate::breaker::core::{Ended, Ticket};
+use crate::classify::{Class, Classifier, Kind, Verdict};
+use crate::clock::Moment;
+use crate::error::{Cause, Error};
+use crate::key::IdempotencyKey;
+use crate::retry::{At, Decision, FailedTry, Nested, Retry, State, Stop};
+use crate::story::{Story, Tried};
+
+/// The state of one call. Dropped in the middle of an attempt, it gives the breaker's place back.
+pub(crate) struct Flow<P: Deref<Target = Inner>> {
+    pub(crate) pipeline: P,
+    pub(crate) options: Options,
+    started: Moment,
+    deadline: Option<Moment>,
+    key: IdempotencyKey,
+    number: u32,
+    attempt_began: Moment,
+    ticket: Option<Ticket>,
+    outer: Nesting,
+    previous: Option<Kind>,
+    /// Made at the first failure: a call that succeeds never needs them.
+    failed: Option<Box<Failed>>,
+}
+
+struct Failed {
+    story: Story,
+    retry: Option<State>,
+}
+
+/// What the door has to do before the next attempt can begin.
+pub(crate) enum Begin {
+    /// Make this attempt, within this time.
+    Attempt(Attempt),
+    /// Wait for the breaker.
+    Wait(Duration),
+    /// Nothing more is attempted.
+    End(Stop, Option<Refused>),
+}
+
+/// What follows an attempt.
+pub(crate) enum Next {
+    /// It succeeded.
+    Done,
+    /// Wait, then begin again.
+    Wait(Duration),
+    /// It failed for good.
+    End(Stop),
+}
+
+/// How the last attempt ended, kept while waiting for the next.
+pub(crate) enum Last<T, E> {
+    Outcome(Result<T, E>),
+    TimedOut,
+}
+
+impl<P: Deref<Target = Inner>> Flow<P> {
+    pub(crate) fn new(pipeline: P, options: Options) -> Self {
+        let started = pipeline.clock.now();
+        let within = options.complete_within.or(pipeline.complete_within).map(|time| started + time);
+        let deadline = match (within, options.deadline) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            started,
+            deadline,
+            key: options.key.unwrap_or_else(IdempotencyKey::fresh),
+            number: 0,
+            attempt_began: started,
+            ticket: None,
+            outer: options.under.unwrap_or_else(Nesting::current),
+            previous: None,
+            failed: None,
+            pipeline,
+            options,
+        }
+    }
+
+    fn retry(&self) -> Option<&Retry> {
+        self.options.retry.as_ref().or(self.pipeline.retry.as_ref())
+    }
+
+    /// The retries around the operation: those around this call, and its own.
+    pub(crate) fn nesting(&self) -> Nesting {
+        let own = match self.retry() {
+            Some(retry) if !self.leaves_retrying(retry) => {
+                self.options.max_retries.map_or(retry.max_calls(), |retries| retries.saturating_add(1))
+            }
+            _ => 1,
+        };
+        self.outer.with(own.saturating_mul(self.pipeline.sdk_calls))
+    }
+
+    fn leaves_retrying(&self, retry: &Retry) -> bool {
+        retry.nested() == Nested::FailFast && self.outer.calls > 1
+    }
+
+    // ---- before an attempt ----
+
+    #[inline]
+    pub(crate) fn begin(&mut self) -> Begin {
+        if self.options.is_cancelled() {
+            return Begin::End(Stop::Cancelled, None);
+        }
+        // The first attempt begins with the call: the time is known.
+        let now = if self.number == 0 { self.started } else { self.pipeline.clock.now() };
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            return Begin::End(Stop::Deadline, None);
+        }
+        if let Some(breaker) = &self.pipeline.breaker {
+            match breaker.core().acquire(|| now) {
+                Ok(ticket) => self.ticket = Some(ticket),
+                Err(refused) => return self.refused(refused, now),
+            }
+        }
+        self.attempt_began = now;
+        Begin::Attempt(self.attempt(now))
+    }
+
+    fn attempt(&self, now: Moment) -> Attempt {
+        let left = self.deadline.map(|deadline| deadline.since(now));
+        let limit = self.options.attempt_timeout.or(self.pipeline.attempt_timeout);
+        let nesting = self.nesting();
+        if self.number == 0 && self.outer.calls > 1 && nesting.calls > self.outer.calls {
+            self.pipeline.report_nesting(nesting);
+        }
+        Attempt {
+            number: self.number,
+            key: self.key,
+            deadline: self.deadline,
+            time_left: match (left, limit) {
+                (Some(left), Some(limit)) => Some(left.min(limit)),
+                (left, limit) => left.or(limit),
+            },
+            server_timeout: self.options.server_timeout.or(self.pipeline.server_timeout),
+            previous: self.previous,
+            nesting,
+        }
+    }
+
+    /// A refusal ends the call, unless it was asked to wait for the breaker and the deadline leaves room for that.
+    #[cold]
+    fn refused(&self, refused: Refused, now: Moment) -> Begin {
+        if self.pipeline.wait_for_breaker
+            && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
+        {
+            let wait = wait.max(PROBE_POLL);
+            if now + wait < deadline {
+                return Begin::Wait(wait);
+            }
+        }
+        Begin::End(Stop::BreakerOpen, Some(refused))
+    }
+
+    // ---- after an attempt ----
+
+    /// Judges an attempt that came back.
+    #[inline]
+    pub(crate) fn ended<T, E>(&mut self, outcome: &Result<T, E>, classifier: &impl Classifier<T, E>) -> Next {
+        let verdict = classifier.classify(outcome);
+        let now = self.pipeline.clock.now();
+        self.settle(&verdict, now, &|| classifier.message(outcome));
+        if verdict.is_success() {
+            if let Some(budget) = &self.pipeline.budget {
+                budget.deposit(now);
+            }
+            if self.pipeline.log_successes {
+                log::succeeded(&self.pipeline.name, self.number, now.since(self.started));
+            }
+            return Next::Done;
+        }
+        if verdict.class() == Class::Unclassified {
+            let message = || classifier.message(outcome).unwrap_or_default();
+            self.pipeline.unclassified.record(std::any::type_name::<E>(), message);
+        }
+        self.failed(&verdict, now)
+    }
+
+    /// Judges an attempt that was cut off by its time limit.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn timed_out(&mut self) -> Next {
+        let verdict = Verdict::transient(Kind::TIMEOUT);
+        let now = self.pipeline.clock.now();
+        self.settle(&verdict, now, &|| None);
+        self.failed(&verdict, now)
+    }
+
+    #[inline]
+    fn settle(&mut self, verdict: &Verdict, now: Moment, message: &dyn Fn() -> Option<String>) {
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &self.pipeline.breaker) {
+            let took = now.since(self.attempt_began);
+            breaker.core().settle(ticket, Ended { verdict, took, now, message });
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, verdict: &Verdict, now: Moment) -> Next {
+        let tried = Tried {
+            number: self.number,
+            began: self.attempt_began.since(self.started),
+            took: now.since(self.attempt_began),
+            failure: *verdict,
+            wait: None,
+        };
+        let calls = self.nesting().calls;
+        let key = self.key;
+        let failed = self
+            .failed
+            .get_or_insert_with(|| Box::new(Failed { story: Story::new(key, calls), retry: None }));
+        failed.story.add(tried);
+        let decision = self.decide(verdict, now);
+        self.tell(verdict, &decision, now);
+        match decision {
+            Decision::After(wait) => {
+                if let Some(failed) = &mut self.failed {
+                    failed.story.wait(wait);
+                }
+                self.number = self.number.saturating_add(1);
+                self.previous = Some(verdict.kind());
+                Next::Wait(wait)
+            }
+            Decision::Stop(stop) => Next::End(stop),
+        }
+    }
+
+    fn decide(&mut self, verdict: &Verdict, now: Moment) -> Decision {
+        let at = At::now(now)
+            .deadline(self.deadline)
+            .idempotent(self.options.idempotent.unwrap_or(self.pipeline.idempotent))
+            .max_retries(self.options.max_retries)
+            .max_elapsed(self.options.max_elapsed);
+        let mut failed = self.failed.take();
+        let decision = self.ask(failed.as_deref_mut(), verdict, at);
+        self.failed = failed;
+        match decision {
+            Decision::After(wait) => self.check_wait(wait, now),
+            stop => stop,
+        }
+    }
+
+    fn ask(&self, failed: Option<&mut Failed>, verdict: &Verdict, at: At) -> Decision {
+        let (Some(retry), Some(failed)) = (self.retry(), failed) else {
+            return Decision::Stop(Stop::NoRetry);
+        };
+        if self.leaves_retrying(retry) {
+            return Decision::Stop(Stop::NestedFailFast);
+        }
+        let state = failed
+            .retry
+            .get_or_insert_with(|| retry.start_with(self.started, self.pipeline.randomness.rng()));
+        retry.next(state, verdict, at)
+    }
+
+    /// A retry that the policy grants must also be let through by the breaker and paid from the budget.
+    fn check_wait(&self, wait: Duration, now: Moment) -> Decision {
+        let refusing =
+            self.pipeline.breaker.as_ref().is_some_and(|breaker| breaker.core().refuses_at(now + wait));
+        if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
+            return Decision::Stop(Stop::BreakerOpen);
+        }
+        if self.pipeline.budget.as_ref().is_some_and(|budget| !budget.withdraw(now)) {
+            return Decision::Stop(Stop::BudgetSpent);
+        }
+        Decision::After(wait)
+    }
+
+    fn tell(&self, verdict: &Verdict, decision: &Decision, now: Moment) {
+        let elapsed = now.since(self.started);
+        log::failed(&self.pipeline.name, self.options.operation, self.number, verdict, decision, elapsed);
+        if let Some(hook) = self.retry().and_then(Retry::hook) {
+            hook.call(&FailedTry { retries: self.number, failure: verdict, decision, elapsed });
+        }
+    }
+
+    // ---- the end ----
+
+    /// The result for the caller. A value that was judged a failure is still the caller's.
+    pub(crate) fn finish<T, E>(
+        &mut self,
+        last: Option<Last<T, E>>,
+        stop: Stop,
+        refused: Option<Refused>,
+    ) -> Result<T, Error<E>> {
+        let story = self.failed.take().map(|failed| {
+            let mut story = failed.story;
+            story.end(self.pipeline.clock.now().since(self.started));
+            Box::new(story)
+        });
+        let cause = match (last, refused) {
+            (Some(Last::Outcome(Ok(value))), _) => return Ok(value),
+            (Some(Last::Outcome(Err(error))), _) => Cause::Operation(error),
+            (Some(Last::TimedOut), _) => Cause::TimedOut,
+            (None, Some(refused)) => Cause::Refused(refused),
+            (None, None) if stop == Stop::Cancelled => Cause::Cancelled,
+            (None, None) => Cause::TimedOut,
+        };
+        Err(Error::new(cause, stop, story))
+    }
+}
+
+/// How often a call that waits for the breaker looks while another caller's probe is under way.
+const PROBE_POLL: Duration = Duration::from_millis(20);
+
+impl<P: Deref<Target = Inner>> Drop for Flow<P> {
+    fn drop(&mut self) {
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &self.pipeline.breaker) {
+            breaker.core().abandon(ticket, self.attempt_began);
+        }
+    }
+}

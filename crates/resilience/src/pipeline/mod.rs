@@ -1,0 +1,191 @@
+//! A pipeline: timeout, retry, budget, breaker and fallback around the operations of one service.
+//!
+//! The order is fixed, from the outside in:
+//!
+//! | part | does | why there |
+//! |---|---|---|
+//! | fallback | stands in when the service cannot be had | after everything else was tried |
+//! | retry | tries again, waits in between | sees each attempt's outcome |
+//! | budget | limits retries to a share of what succeeds | a retry must be paid for before it waits |
+//! | breaker | refuses while the service is down | sees every attempt; a refusal costs no attempt and no budget |
+//! | attempt timeout | ends an attempt that takes too long | its end is a failure for breaker and retry |
+//! | operation | yours | |
+//!
+//! Doors: [`Pipeline::run`] for async, [`Pipeline::run_mut`] for `&mut` captures, [`Pipeline::run_blocking`], and a
+//! `tower::Layer` (feature `tower`). They share one breaker and one budget. Nothing is held while a call waits.
+
+mod attempt;
+mod blocking;
+mod builder;
+mod call;
+mod fallback;
+mod flow;
+mod group;
+mod log;
+mod nesting;
+#[cfg(feature = "tokio")]
+mod run;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "tower")]
+mod tower;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+pub use attempt::Attempt;
+pub use builder::Builder;
+pub use call::Call;
+pub use fallback::{LastGood, WithFallback};
+pub use group::Group;
+#[cfg(feature = "tokio")]
+pub use run::{Operation, Run};
+#[cfg(feature = "tower")]
+pub use tower::{Layer, ResponseFuture, Service};
+
+use crate::breaker::Breaker;
+use crate::classify::{ErrorsOnly, Unclassified, UnclassifiedEntry};
+use crate::clock::{Clock, Moment};
+use crate::problem::{BuildError, Problem};
+use crate::random;
+use crate::retry::{Budget, Retry};
+use nesting::Nesting;
+
+/// Everything between a caller and one service. Clones are one and the same pipeline.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use steadfast_resilience::Pipeline;
+///
+/// let payments = Pipeline::standard("payments");
+/// let receipt = payments.run(|attempt| async move { Ok::<_, std::io::Error>(attempt.number()) }).await?;
+/// assert_eq!(receipt, 0);
+/// # Ok::<(), steadfast_resilience::Error<std::io::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Pipeline {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) name: Arc<str>,
+    pub(crate) clock: Clock,
+    pub(crate) retry: Option<Retry>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) breaker: Option<Breaker>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) server_timeout: Option<Duration>,
+    pub(crate) complete_within: Option<Duration>,
+    pub(crate) wait_for_breaker: bool,
+    pub(crate) idempotent: bool,
+    pub(crate) log_successes: bool,
+    /// Calls that the service's own SDK makes of one; 1 when it does not retry.
+    pub(crate) sdk_calls: u32,
+    pub(crate) randomness: random::Source,
+    pub(crate) unclassified: Unclassified,
+    /// The largest product of nested retries seen.
+    nested_calls: AtomicU32,
+    warnings: Vec<Problem>,
+}
+
+impl Pipeline {
+    /// Settings for the service of this name, all at their defaults.
+    pub fn builder(name: impl Into<String>) -> Builder {
+        Builder::new(name.into())
+    }
+
+    /// A pipeline with every setting at its default: three retries between 100 ms and 10 s with full jitter, a budget
+    /// of 10 %, [`Breaker::standard`], 10 s for an attempt.
+    #[must_use]
+    pub fn standard(name: impl Into<String>) -> Self {
+        Builder::new(name.into()).build_defaults()
+    }
+
+    /// Options for one call: a deadline, another classifier, a fallback, ...
+    #[must_use]
+    pub fn call(&self) -> Call<'_, ErrorsOnly> {
+        Call::new(self)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The breaker, if there is one.
+    #[must_use]
+    pub fn breaker(&self) -> Option<&Breaker> {
+        self.inner.breaker.as_ref()
+    }
+
+    /// The retry settings, if there are any.
+    #[must_use]
+    pub fn retry(&self) -> Option<&Retry> {
+        self.inner.retry.as_ref()
+    }
+
+    /// The retry budget, if there is one.
+    #[must_use]
+    pub fn budget(&self) -> Option<&Budget> {
+        self.inner.budget.as_ref()
+    }
+
+    /// Settings that can never take effect, or that hurt. Not errors: it works as told.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.inner.warnings
+    }
+
+    /// Errors that nobody classified, so that the rules can be revised.
+    #[must_use]
+    pub fn unclassified(&self) -> Vec<UnclassifiedEntry> {
+        self.inner.unclassified.entries()
+    }
+
+    /// The most calls that nested retries, as seen so far, can make of one operation here; `None` when this pipeline's
+    /// retries were never seen inside of others.
+    #[must_use]
+    pub fn nested_calls(&self) -> Option<u32> {
+        match self.inner.nested_calls.load(Ordering::Relaxed) {
+            0 => None,
+            calls => Some(calls),
+        }
+    }
+
+    /// The time on this pipeline's clock, for deadlines.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.inner.clock.now()
+    }
+}
+
+impl Inner {
+    #[cold]
+    fn report_nesting(&self, nesting: Nesting) {
+        if self.nested_calls.fetch_max(nesting.calls, Ordering::Relaxed) < nesting.calls {
+            log::nested(&self.name, nesting.calls);
+        }
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("name", &self.inner.name)
+            .field("retry", &self.inner.retry)
+            .field("breaker", &self.inner.breaker)
+            .field("budget", &self.inner.budget)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TryFrom<Builder> for Pipeline {
+    type Error = BuildError;
+
+    fn try_from(builder: Builder) -> Result<Self, BuildError> {
+        builder.build()
+    }
+}

@@ -1,0 +1,49 @@
+//! The plain cargo steps: format, clippy, features one by one, tests.
+//! Each is one command line that a person can also type; nothing here reads files.
+
+use anyhow::Result;
+
+use crate::command::Cmd;
+use crate::metadata::Metadata;
+use crate::step::Note;
+use crate::tools::{self, Tool};
+
+/// The crate that others use alone, with any choice of features.
+const LIBRARY: &str = "steadfast-resilience";
+
+pub(crate) fn fmt() -> Result<Note> {
+    tools::need(Tool::Rustfmt)?;
+    Cmd::cargo("fmt --all --check").run()?;
+    Ok(Note::new())
+}
+
+pub(crate) fn clippy() -> Result<Note> {
+    tools::need(Tool::Clippy)?;
+    Cmd::cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings").run()?;
+    Ok(Note::new())
+}
+
+/// Clippy rather than `check`: code that is dead without some feature is found too, and the dependencies
+/// that the step before has checked are not checked again.
+pub(crate) fn features() -> Result<Note> {
+    tools::need(Tool::Clippy)?;
+    let features = Metadata::read()?.features(LIBRARY)?;
+    let alone = |extra: &[&str]| {
+        let bare = Cmd::cargo("clippy --locked --no-default-features -p").arg(LIBRARY).args(extra);
+        bare.args(&["--", "-D", "warnings"]).run()
+    };
+    alone(&[])?;
+    features.iter().try_for_each(|feature| alone(&["--features", feature]))?;
+    Ok(format!("none, and {} alone", features.join(", ")))
+}
+
+pub(crate) fn test() -> Result<Note> {
+    test_with(&[])?;
+    Ok(Note::new())
+}
+
+/// All tests, or those that `extra` picks.
+pub(crate) fn test_with(extra: &[String]) -> Result<()> {
+    tools::need(Tool::Nextest)?;
+    Cmd::cargo("nextest run --workspace --all-features --locked").args(extra).run()
+}

@@ -1,0 +1,67 @@
+//! What each package of the workspace may know. Add a rule here when you add a package.
+//! A crate exists only where a dependency must be impossible; these rules are those impossibilities.
+
+/// The rule of one package, for its normal and build dependencies.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) package: &'static str,
+    /// Packages of this workspace that it may depend on.
+    pub(crate) may_use: &'static [&'static str],
+    /// Crates from outside that it must not depend on.
+    pub(crate) never: &'static [Ban],
+    /// Why it may have lints of its own instead of the workspace's.
+    pub(crate) own_lints: Option<&'static str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ban {
+    pub(crate) name: &'static str,
+    pub(crate) why: &'static str,
+    /// Allowed behind a feature.
+    pub(crate) unless_optional: bool,
+}
+
+const fn never(name: &'static str, why: &'static str) -> Ban {
+    Ban { name, why, unless_optional: false }
+}
+
+const fn only_optional(name: &'static str, why: &'static str) -> Ban {
+    Ban { name, why, unless_optional: true }
+}
+
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        package: "steadfast-resilience",
+        may_use: &[],
+        never: &[
+            never("rusqlite", "it keeps no store; state leaves it through the exchange trait"),
+            never("tokio-postgres", "it keeps no store; state leaves it through the exchange trait"),
+            never("axum", "it serves nothing; it stands alone in any program"),
+            never("hyper", "it makes no calls; it surrounds the caller's"),
+            never("anyhow", "a library has its own error type, by cause"),
+            never("rand", "randomness is injected, through fastrand"),
+            only_optional("tokio", "blocking programs and the sans-IO core need no runtime"),
+            only_optional("reqwest", "it makes no calls; a helper for those who do is their choice"),
+            only_optional("serde", "who reads no policy file pays for no parser"),
+            only_optional("serde_json", "who reads no policy file pays for no parser"),
+            only_optional("toml", "who reads no policy file pays for no parser"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-cli",
+        may_use: &["steadfast-resilience"],
+        never: &[
+            never("rusqlite", "the command line reaches a store only through a server"),
+            never("tokio-postgres", "the command line reaches a store only through a server"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-bench",
+        may_use: &["steadfast-resilience"],
+        never: &[],
+        own_lints: Some("counting allocations takes a GlobalAlloc, which is an unsafe trait"),
+    },
+    Rule { package: "xtask", may_use: &[], never: &[], own_lints: None },
+];

@@ -1,0 +1,131 @@
+//! `cargo xtask mutants`: cargo-mutants changes retry and breaker bit by bit; the tests must notice.
+//! Fails under the share asked for, and for any survivor that docs/mutants.md does not accept with a reason.
+
+mod accepted;
+mod outcome;
+
+use std::fs;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::command::{Cmd, Failed};
+use crate::tools::{self, Tool};
+use accepted::Accepted;
+use outcome::{Count, Outcomes};
+
+const PAGE: &str = "docs/mutants.md";
+const OUTPUT: &str = "target/mutants";
+/// Per cent of the viable mutants that the tests must catch.
+const REACH: usize = 90;
+/// Exit codes of cargo-mutants that come with outcomes to read: all caught, some missed, some timed out.
+const WITH_OUTCOMES: [i32; 3] = [0, 2, 3];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only the retry
+    #[arg(long)]
+    retry: bool,
+    /// Only the breaker
+    #[arg(long)]
+    breaker: bool,
+    /// One part of the mutants, such as 0/4 for the first of four
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Passed on to cargo-mutants
+    #[arg(last = true)]
+    extra: Vec<String>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    tools::need(Tool::Nextest)?;
+    tools::need(Tool::Mutants)?;
+    let accepted =
+        Accepted::parse(&fs::read_to_string(PAGE).with_context(|| format!("cannot read {PAGE}"))?)?;
+    fs::create_dir_all(OUTPUT).with_context(|| format!("cannot make {OUTPUT}"))?;
+    let command = command(args);
+    let status = command.status()?;
+    if !status.code().is_some_and(|code| WITH_OUTCOMES.contains(&code)) {
+        return Err(Failed::new(&command, status).into());
+    }
+    let path = format!("{OUTPUT}/mutants.out/outcomes.json");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let outcomes = Outcomes::parse(&text).context("cargo-mutants has changed its form")?;
+    verdict(&outcomes, &accepted)
+}
+
+fn command(args: &Args) -> Cmd {
+    let all = args.retry == args.breaker;
+    let mut command =
+        Cmd::cargo("mutants -p steadfast-resilience --all-features --test-tool nextest -o").arg(OUTPUT);
+    for (wanted, folder) in [(args.retry, "retry"), (args.breaker, "breaker")] {
+        if wanted || all {
+            command = command.arg("-f").arg(format!("crates/resilience/src/{folder}/**"));
+        }
+    }
+    if let Some(shard) = &args.shard {
+        command = command.arg("--shard").arg(shard);
+    }
+    command.args(&args.extra)
+}
+
+fn verdict(outcomes: &Outcomes, accepted: &Accepted) -> Result<()> {
+    let count = outcomes.count();
+    println!(
+        "caught {}, missed {}, timeout {}, unviable {}",
+        count.caught, count.missed, count.timeout, count.unviable
+    );
+    println!("{}", share_line(&count));
+    for name in accepted.stale(outcomes) {
+        println!("{PAGE} lists a mutant that did not survive; remove its row: {name}");
+    }
+    let open = accepted.open(outcomes);
+    open.iter().for_each(|name| println!("survivor without a reason: {name}"));
+    ensure!(count.viable() > 0, "no mutant was tried: do the folders still exist?");
+    if !open.is_empty() {
+        bail!("{} survivors are not in {PAGE}: test them, or list each with its reason", open.len());
+    }
+    ensure!(reached(&count), "fewer than {REACH} % of the viable mutants were caught");
+    Ok(())
+}
+
+/// A timeout counts as not caught: a hang tells less than a failing assertion.
+fn reached(count: &Count) -> bool {
+    count.caught * 100 >= REACH * count.viable()
+}
+
+fn share_line(count: &Count) -> String {
+    let tenths = count.caught * 1000 / count.viable().max(1);
+    format!("{}.{} % of {} viable mutants caught (reach {REACH} %)", tenths / 10, tenths % 10, count.viable())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(caught: usize, missed: usize, timeout: usize) -> Count {
+        Count { caught, missed, timeout, unviable: 5 }
+    }
+
+    #[test]
+    fn the_share_is_of_viable_mutants_and_a_timeout_is_not_caught() {
+        assert_eq!(share_line(&count(899, 100, 1)), "89.9 % of 1000 viable mutants caught (reach 90 %)");
+        assert!(!reached(&count(899, 100, 1)));
+        assert!(reached(&count(9, 1, 0)));
+        assert!(!reached(&count(9, 1, 1)));
+    }
+
+    #[test]
+    fn one_folder_can_be_chosen() {
+        let args = Args { retry: false, breaker: true, shard: Some("0/4".into()), extra: vec!["-j2".into()] };
+        let line = command(&args).to_string();
+        assert!(line.ends_with("-f 'crates/resilience/src/breaker/**' --shard 0/4 -j2"), "{line}");
+        assert!(!line.contains("retry"), "{line}");
+    }
+
+    #[test]
+    fn both_folders_are_the_default() {
+        let args = Args { retry: false, breaker: false, shard: None, extra: Vec::new() };
+        let line = command(&args).to_string();
+        assert!(line.contains("src/retry/**") && line.contains("src/breaker/**"), "{line}");
+    }
+}
