@@ -249,9 +249,12 @@ impl Builder {
     pub(super) fn make(&self, name: &str) -> Breaker {
         let rng = self.seed.map_or_else(Rng::from_entropy, Rng::seeded);
         let control = Control::new(rng, self.clock.now());
-        let core = Core::new(name, self.settings.clone(), control);
+        #[cfg_attr(not(test), expect(unused_mut, reason = "test builds plant bugs"))]
+        let mut core = Core::new(name, self.settings.clone(), control);
         #[cfg(test)]
-        let core = Core { plant: self.plant, ..core };
+        {
+            core.plant = self.plant;
+        }
         for listener in &self.listeners {
             core.announcer.listen(Arc::clone(listener));
         }

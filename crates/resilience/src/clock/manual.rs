@@ -174,16 +174,7 @@ mod tests {
                 order.lock().unwrap().push((seconds, clock.now()));
             }
         };
-        let mut all = [Box::pin(step(3)), Box::pin(step(1)), Box::pin(step(2))];
-        clock.block_on(std::future::poll_fn(|cx| {
-            let mut ready = true;
-            for future in &mut all {
-                if order.lock().unwrap().len() < 3 {
-                    ready &= future.as_mut().poll(cx).is_ready();
-                }
-            }
-            if order.lock().unwrap().len() == 3 || ready { Poll::Ready(()) } else { Poll::Pending }
-        }));
+        clock.block_on(async { tokio::join!(step(3), step(1), step(2)) });
         let order = order.into_inner().unwrap();
         assert_eq!(order.iter().map(|(s, _)| *s).collect::<Vec<_>>(), [1, 2, 3]);
         assert!(order.iter().all(|(s, at)| at.as_nanos() == s * 1_000_000_000));

@@ -40,12 +40,13 @@ impl<C, F> WithFallback<'_, C, F> {
     /// # Errors
     /// What the fallback says, or the call's error when no fallback may stand in.
     #[cfg(feature = "tokio")]
-    pub async fn run<T, E, O, Fut>(self, operation: O) -> Result<T, Error<E>>
+    pub async fn run<T, E, O, OFut, FFut>(self, operation: O) -> Result<T, Error<E>>
     where
-        O: super::Operation<T, E>,
+        O: FnMut(Attempt) -> OFut,
+        OFut: Future<Output = Result<T, E>>,
         C: Classifier<T, E>,
-        F: FnOnce(Error<E>) -> Fut,
-        Fut: Future<Output = Result<T, Error<E>>>,
+        F: FnOnce(Error<E>) -> FFut,
+        FFut: Future<Output = Result<T, Error<E>>>,
     {
         match self.call.run(operation).await {
             Err(error) if error.allows_fallback() => (self.fallback)(error).await,

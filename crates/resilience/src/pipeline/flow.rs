@@ -26,6 +26,7 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     started: Moment,
     deadline: Option<Moment>,
     key: IdempotencyKey,
+    begun: bool,
     number: u32,
     attempt_began: Moment,
     ticket: Option<Ticket>,
@@ -78,6 +79,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             started,
             deadline,
             key: options.key.unwrap_or_else(IdempotencyKey::fresh),
+            begun: false,
             number: 0,
             attempt_began: started,
             ticket: None,
@@ -96,9 +98,10 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// The retries around the operation: those around this call, and its own.
     pub(crate) fn nesting(&self) -> Nesting {
         let own = match self.retry() {
-            Some(retry) if !self.leaves_retrying(retry) => {
-                self.options.max_retries.map_or(retry.max_calls(), |retries| retries.saturating_add(1))
-            }
+            Some(retry) if !self.leaves_retrying(retry) => self
+                .options
+                .max_retries
+                .map_or_else(|| retry.max_calls(), |retries| retries.saturating_add(1)),
             _ => 1,
         };
         self.outer.with(own.saturating_mul(self.pipeline.sdk_calls))
@@ -115,8 +118,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.options.is_cancelled() {
             return Begin::End(Stop::Cancelled, None);
         }
-        // The first attempt begins with the call: the time is known.
-        let now = if self.number == 0 { self.started } else { self.pipeline.clock.now() };
+        // The first time it begins with the call: the time is known.
+        let now = if self.begun { self.pipeline.clock.now() } else { self.started };
+        self.begun = true;
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Begin::End(Stop::Deadline, None);
         }

@@ -104,7 +104,6 @@ impl Pipeline {
     }
 
     /// Options for one call: a deadline, another classifier, a fallback, ...
-    #[must_use]
     pub fn call(&self) -> Call<'_, ErrorsOnly> {
         Call::new(self)
     }

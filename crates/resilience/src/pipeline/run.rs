@@ -47,9 +47,10 @@ impl Pipeline {
     /// The closure is called once for each attempt and makes a new future each time. For closures that need `&mut` of
     /// something outside, see [`run_mut`](Self::run_mut).
     #[inline]
-    pub fn run<T, E, O>(&self, operation: O) -> Run<'_, T, E, O, ErrorsOnly>
+    pub fn run<T, E, F, Fut>(&self, operation: F) -> Run<'_, T, E, F, ErrorsOnly>
     where
-        O: Operation<T, E>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
         E: Classify,
     {
         Run { execution: Execution::new(&self.inner, Options::default(), operation, ErrorsOnly) }
@@ -73,9 +74,10 @@ impl Pipeline {
 
 impl<'p, C> Call<'p, C> {
     /// Runs the operation: see [`Pipeline::run`].
-    pub fn run<T, E, O>(self, operation: O) -> Run<'p, T, E, O, C>
+    pub fn run<T, E, F, Fut>(self, operation: F) -> Run<'p, T, E, F, C>
     where
-        O: Operation<T, E>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
         C: Classifier<T, E>,
     {
         Run { execution: Execution::new(&self.pipeline.inner, self.options, operation, self.classifier) }

@@ -122,7 +122,6 @@ impl Retry {
     }
 
     /// Back to a builder, to change some settings for one operation.
-    #[must_use]
     pub fn to_builder(&self) -> Builder {
         Builder::from_settings((*self.settings).clone())
     }

@@ -88,7 +88,7 @@ fn spread(first: Duration, wait: Duration, draw: Draw<'_>) -> Duration {
         Jitter::Full => draw.rng.between(Duration::ZERO, wait),
         Jitter::Equal => draw.rng.between(wait / 2, wait),
         // Without a cap of its own, such a strategy would wander off: three times its own wait is the end.
-        Jitter::Decorrelated => decorrelated(first, wait.saturating_mul(3), draw),
+        Jitter::Decorrelated => decorrelated(first, wait.saturating_mul(3), draw.previous, draw.rng),
     }
 }
 
@@ -108,14 +108,14 @@ fn exponential(n: u32, min: Duration, delta: Duration, max: Duration, draw: Draw
         }
         Jitter::Decorrelated => {
             let first = if min.is_zero() { delta } else { min };
-            decorrelated(first.min(max), max, draw)
+            decorrelated(first.min(max), max, draw.previous, draw.rng)
         }
     }
 }
 
-fn decorrelated(first: Duration, cap: Duration, draw: Draw<'_>) -> Duration {
-    let reach = draw.previous.max(first).saturating_mul(3);
-    draw.rng.between(first, reach.min(cap))
+fn decorrelated(first: Duration, cap: Duration, previous: Duration, rng: &mut Rng) -> Duration {
+    let reach = previous.max(first).saturating_mul(3);
+    rng.between(first, reach.min(cap))
 }
 
 /// 2^n; infinite from n = 1024 on, which `grown` turns into the cap.

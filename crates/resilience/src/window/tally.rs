@@ -15,7 +15,14 @@ const COUNT_BITS: u32 = 26;
 const TICK_BITS: u32 = 26;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const TICK_MASK: u64 = (1 << TICK_BITS) - 1;
-const GENERATION_MASK: u64 = (1 << (64 - COUNT_BITS - TICK_BITS)) - 1;
+const GENERATION_BITS: u32 = 64 - COUNT_BITS - TICK_BITS;
+const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
+
+/// The furthest that a word can be ahead of a writer who was held up: eleven minutes at the shortest tick of 10 ms.
+/// What seems further ahead is a word from long ago.
+const TICKS_AHEAD: i64 = 1 << 16;
+/// The same for generations: state changes during one call.
+const GENERATIONS_AHEAD: i64 = 64;
 
 /// Stripes once writers collide. More than cores are of no use, and 16 already keep 64 threads apart enough.
 const STRIPES_MAX: usize = 16;
@@ -27,10 +34,10 @@ pub(crate) struct Tally {
     rest: OnceLock<Box<[Stripe]>>,
 }
 
-/// Aligned so that no two stripes share a cache line, nor the pair of lines that the processor fetches together.
+/// The buckets, [`BUCKETS`] of them. Aligned so that no two stripes share a cache line, nor the pair of lines that the processor fetches together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe([AtomicU64; BUCKETS as usize]);
+struct Stripe([AtomicU64; 10]);
 
 impl Tally {
     pub(crate) fn new() -> Self {
@@ -101,7 +108,7 @@ impl Stripe {
             } else {
                 current + count
             }
-        } else if is_newer(current >> COUNT_BITS, generation, tick) {
+        } else if is_newer(current, generation, tick) {
             // The outcome's bucket has already fallen out of the window, or its generation is over.
             return true;
         } else {
@@ -120,21 +127,26 @@ fn counted(word: u64, generation: u64, tick: u64) -> u64 {
     if tag >> TICK_BITS != generation & GENERATION_MASK {
         return 0;
     }
-    // How old the bucket is; negative when another thread's clock is a little ahead.
+    // How old the bucket is; a little below zero when another thread's clock is ahead.
     let age = cyclic(tick, tag & TICK_MASK, TICK_BITS);
-    if age < i64::try_from(BUCKETS).unwrap_or(i64::MAX) { count } else { 0 }
+    if (-TICKS_AHEAD..BUCKETS.cast_signed()).contains(&age) { count } else { 0 }
 }
 
 fn tag(generation: u64, tick: u64) -> u64 {
     (generation & GENERATION_MASK) << TICK_BITS | tick & TICK_MASK
 }
 
-/// Whether a word's tag is ahead of a writer's: of a later generation, or of a later tick of the same one.
-fn is_newer(tag: u64, generation: u64, tick: u64) -> bool {
-    let generations = cyclic(tag >> TICK_BITS, generation & GENERATION_MASK, 64 - COUNT_BITS - TICK_BITS);
+/// Whether a word is ahead of a writer: of a later generation, or of a later tick of the same one. Ticks and generations
+/// count in circles, so that a word left alone for very long looks as if it were ahead, but then by a lot.
+fn is_newer(word: u64, generation: u64, tick: u64) -> bool {
+    if word & COUNT_MASK == 0 {
+        return false; // never written
+    }
+    let tag = word >> COUNT_BITS;
+    let generations = cyclic(tag >> TICK_BITS, generation & GENERATION_MASK, GENERATION_BITS);
     match generations {
-        0 => cyclic(tag & TICK_MASK, tick & TICK_MASK, TICK_BITS) > 0,
-        ahead => ahead > 0,
+        0 => (1..=TICKS_AHEAD).contains(&cyclic(tag & TICK_MASK, tick & TICK_MASK, TICK_BITS)),
+        ahead => (1..=GENERATIONS_AHEAD).contains(&ahead),
     }
 }
 
@@ -255,6 +267,14 @@ mod tests {
         assert_eq!(tally.sum(GENERATION_MASK, TICK_MASK), 1);
         tally.add(GENERATION_MASK + 1, TICK_MASK + 1);
         assert_eq!(tally.sum(GENERATION_MASK + 1, TICK_MASK + 2), 1);
+        // A bucket left alone while the circle turned: counted again, and not taken for a newer one.
+        for (generation, tick) in [(7, 33_554_440), (7, 66_000_000), (7 + 2048, 134_217_730)] {
+            let tally = Tally::new();
+            tally.add(7, 10);
+            assert_eq!(tally.sum(generation, tick), 0, "{generation} {tick}");
+            tally.add(generation, tick);
+            assert_eq!(tally.sum(generation, tick), 1, "{generation} {tick}");
+        }
         assert_eq!(cyclic(0, TICK_MASK, TICK_BITS), 1);
         assert_eq!(cyclic(TICK_MASK, 0, TICK_BITS), -1);
     }

@@ -102,7 +102,7 @@ impl Breaker {
         match news.probe {
             ProbeRight::Mine => self.core().probe_gate.store(0, Ordering::Release),
             ProbeRight::Held(time) => {
-                self.core().probe_gate.store((now + time).as_nanos(), Ordering::Release)
+                self.core().probe_gate.store((now + time).as_nanos(), Ordering::Release);
             }
             ProbeRight::NotAsked => {}
         }

@@ -1,0 +1,18 @@
+//! Steadfast measured beside its peers, in one run on one machine. `cargo xtask bench NAME` builds and runs a binary.
+//!
+//! A figure has a value and, where we promised something, a reach. A benchmark prints a table, or with `--json` one
+//! line per figure, and fails when a figure misses its reach. A peer that is not there is named, never made up.
+
+pub mod alloc;
+pub mod case;
+pub mod chart;
+pub mod contention;
+mod cpu;
+pub mod figure;
+pub mod harness;
+pub mod json;
+pub mod op;
+pub mod ours;
+pub mod peers;
+pub mod reach;
+pub mod table;

@@ -1,0 +1,103 @@
+//! Breakers by key.
+
+use super::super::Registry;
+use super::*;
+use crate::clock::VirtualClock;
+
+fn registry(max_keys: usize) -> (VirtualClock, Registry) {
+    let clock = VirtualClock::new();
+    let builder = Registry::builder(Breaker::consecutive(2).open_for(s(5)))
+        .max_keys(max_keys)
+        .idle(s(600))
+        .clock(&clock);
+    let registry = builder.build("hosts").unwrap();
+    (clock, registry)
+}
+
+#[test]
+fn one_breaker_per_key_made_on_demand() {
+    let (clock, registry) = registry(100);
+    assert!(registry.is_empty());
+    fails(&registry.get("a"), clock.now(), 2);
+    assert_eq!(registry.get("a").state(), State::Open);
+    assert_eq!(registry.get("b").state(), State::Closed, "another resource, another breaker");
+    assert_eq!(registry.get("b").name(), "hosts/b");
+    assert_eq!((registry.len(), registry.all().len(), registry.is_empty()), (2, 2, false));
+}
+
+#[test]
+fn only_clean_closed_and_idle_breakers_are_dropped() {
+    let (clock, registry) = registry(100);
+    drop(registry.get("clean"));
+    fails(&registry.get("open"), clock.now(), 2);
+    let held = registry.get("held");
+    clock.advance(s(599));
+    fails(&registry.get("failing"), clock.now(), 1);
+    assert_eq!(registry.evict_idle(), 0, "nothing is idle for long enough");
+    clock.advance(s(1));
+    assert_eq!(registry.evict_idle(), 1, "only `clean`");
+    clock.advance(s(10_000));
+    fails(&registry.get("failing"), clock.now(), 1);
+    drop(held);
+    assert_eq!(registry.evict_idle(), 1, "`held` is free now");
+    assert_eq!(registry.get("open").state(), State::Open, "what is open is never forgotten");
+    assert_eq!(registry.len(), 2);
+}
+
+#[test]
+fn a_failure_in_the_window_keeps_a_breaker() {
+    let clock = VirtualClock::new();
+    let template = Breaker::failures(5).within(s(10_000));
+    let registry = Registry::builder(template).idle(s(10)).clock(&clock).build("hosts").unwrap();
+    fails(&registry.get("a"), clock.now(), 1);
+    clock.advance(s(5_000));
+    assert_eq!(registry.evict_idle(), 0);
+    clock.advance(s(6_000));
+    assert_eq!(registry.evict_idle(), 1, "the failure fell out");
+}
+
+#[test]
+fn use_keeps_a_breaker() {
+    let (clock, registry) = registry(100);
+    for _ in 0..10 {
+        drop(registry.get("a"));
+        clock.advance(s(300));
+    }
+    assert_eq!(registry.evict_idle(), 0);
+}
+
+#[test]
+fn a_flood_of_keys_costs_no_memory_beyond_the_limit() {
+    let (clock, registry) = registry(160);
+    for key in 0..10_000 {
+        let breaker = registry.get(&key.to_string());
+        assert!(breaker.try_acquire(clock.now()).is_ok(), "calls still go through");
+    }
+    assert!(registry.len() <= 160, "{}", registry.len());
+    assert!(registry.overflow() >= 10_000 - 160);
+    clock.advance(s(601));
+    drop(registry.get("new"));
+    assert!(registry.len() <= 160, "idle ones made room");
+    let before = registry.overflow();
+    drop(registry.get("new"));
+    assert_eq!(registry.overflow(), before, "and the new one is kept");
+}
+
+#[test]
+fn threads_that_ask_for_one_key_get_one_breaker() {
+    let (clock, registry) = registry(100);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..1000).for_each(|key| drop(registry.get(&(key % 7).to_string()))));
+        }
+    });
+    assert_eq!(registry.len(), 7);
+    fails(&registry.get("0"), clock.now(), 2);
+    assert!(!registry.get("0").is_closed());
+}
+
+#[test]
+fn nonsense_is_refused_when_the_registry_is_built() {
+    assert!(Registry::builder(Breaker::ratio(f64::NAN)).build("x").is_err());
+    assert!(Registry::builder(Breaker::standard()).max_keys(0).build("x").is_err());
+}

@@ -1,0 +1,170 @@
+//! Two instances over a memory exchange: both act on one trip, one of them probes.
+
+use std::sync::Arc;
+
+use super::super::Reason;
+use super::super::share::{InstanceId, MemoryExchange, Sharing};
+use super::*;
+use crate::clock::VirtualClock;
+
+const ROUND: Duration = Duration::from_millis(100);
+
+struct Two {
+    clock: VirtualClock,
+    exchange: Arc<MemoryExchange>,
+    breakers: [Breaker; 2],
+    sharing: [Sharing; 2],
+}
+
+fn two(builder: fn() -> Builder) -> Two {
+    let clock = VirtualClock::new();
+    clock.advance(s(1));
+    let exchange = Arc::new(MemoryExchange::new(&clock));
+    let breakers = [1, 2].map(|seed| builder().clock(&clock).seed(seed).build("payments").unwrap());
+    let sharing = [0, 1].map(|n| {
+        let exchange: Arc<MemoryExchange> = Arc::clone(&exchange);
+        Sharing::new(exchange, InstanceId(n), ROUND).with(&breakers[usize::try_from(n).unwrap()])
+    });
+    Two { clock, exchange, breakers, sharing }
+}
+
+fn standard() -> Builder {
+    Breaker::consecutive(2).open_for(s(10)).successes_to_close(2).half_open_limit(s(30))
+}
+
+impl Two {
+    /// Rounds of both, for this long.
+    fn rounds(&self, time: Duration) {
+        let rounds = time.as_nanos() / ROUND.as_nanos();
+        for _ in 0..rounds.max(2) {
+            for sharing in &self.sharing {
+                let _ = self.clock.block_on(sharing.round());
+            }
+            self.clock.advance(ROUND);
+        }
+    }
+
+    fn states(&self) -> [State; 2] {
+        [self.breakers[0].state(), self.breakers[1].state()]
+    }
+
+    fn may_call(&self, instance: usize) -> bool {
+        self.breakers[instance].try_acquire(self.clock.now()).is_ok()
+    }
+}
+
+#[test]
+fn one_trip_opens_both_within_a_round() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::Open, State::Open]);
+    assert!(!two.may_call(1));
+    assert_eq!(two.breakers[1].last_trip().unwrap().reason, Reason::Elsewhere);
+    let opens = [0, 1].map(|n: usize| two.breakers[n].report().open_for.unwrap());
+    assert!(opens[0].abs_diff(opens[1]) <= ROUND * 2, "{opens:?}");
+}
+
+#[test]
+fn one_of_them_probes_and_both_follow_its_success() {
+    let two = two(standard);
+    fails(&two.breakers[1], two.clock.now(), 2);
+    two.rounds(s(13));
+    let may = [two.may_call(0), two.may_call(1)];
+    assert_eq!(may.iter().filter(|may| **may).count(), 1, "one prober among both: {may:?}");
+    let prober = usize::from(may[1]);
+    succeeds(&two.breakers[prober], two.clock.now(), 2);
+    assert!(two.breakers[prober].is_closed());
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::Closed, State::Closed]);
+}
+
+#[test]
+fn a_failed_probe_keeps_both_open_for_longer() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(s(13));
+    let prober = usize::from(!two.may_call(0));
+    fails(&two.breakers[prober], two.clock.now(), 1);
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::Open, State::Open]);
+    let other = two.breakers[1 - prober].report();
+    assert_eq!(other.failed_recoveries, 1);
+    assert!(other.open_for.unwrap() > s(15), "the doubled time: {other:?}");
+}
+
+#[test]
+fn when_the_prober_dies_the_other_one_takes_over() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(s(13));
+    let prober = usize::from(!two.may_call(0));
+    let survivor = 1 - prober;
+    for _ in 0..400 {
+        two.clock.block_on(two.sharing[survivor].round()).unwrap();
+        two.clock.advance(ROUND);
+    }
+    assert!(two.may_call(survivor), "the lease ended after the half-open limit");
+}
+
+#[test]
+fn a_silent_exchange_leaves_each_with_what_it_knows() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(ROUND);
+    two.exchange.silence(true);
+    assert!(two.clock.block_on(two.sharing[0].round()).unwrap_err().to_string().contains("did not answer"));
+    two.rounds(s(9));
+    assert_eq!(two.states(), [State::Open, State::Open]);
+    two.rounds(s(4));
+    assert!(two.may_call(0) && two.may_call(1), "open states end by their own timers");
+}
+
+#[test]
+fn forced_states_go_round_with_who_and_why() {
+    let two = two(standard);
+    two.breakers[0].force_open(None, "ada", "maintenance");
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::ForcedOpen, State::ForcedOpen]);
+    assert_eq!(two.breakers[1].forced_by().unwrap().who, "ada");
+    two.exchange.silence(true);
+    two.rounds(s(60));
+    assert!(!two.may_call(1), "forced stays forced while the exchange is silent");
+    two.exchange.silence(false);
+    two.breakers[1].reset("bob", "done");
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::Closed, State::Closed]);
+    two.breakers[1].force_closed("bob", "drill");
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::ForcedClosed, State::ForcedClosed]);
+}
+
+#[test]
+fn a_fault_thinly_spread_trips_where_asked() {
+    let spread = |two: &Two| {
+        for breaker in &two.breakers {
+            succeeds(breaker, two.clock.now(), 2);
+            fails(breaker, two.clock.now(), 4);
+        }
+        two.rounds(ROUND);
+    };
+    let apart = two(|| Breaker::ratio(0.5).min_calls(10).no_consecutive());
+    spread(&apart);
+    assert_eq!(apart.states(), [State::Closed, State::Closed], "6 calls each: nobody saw enough");
+    let together = two(|| Breaker::ratio(0.5).min_calls(10).no_consecutive().together());
+    spread(&together);
+    assert_eq!(together.states(), [State::Open, State::Open]);
+    let reasons = together.breakers.each_ref().map(|breaker| breaker.last_trip().unwrap().reason);
+    assert!(reasons.contains(&Reason::Together { failures: 8, calls: 12 }), "{reasons:?}");
+}
+
+#[test]
+fn an_instance_that_joins_late_hears_of_the_open_state() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.clock.block_on(two.sharing[0].round()).unwrap();
+    two.clock.advance(s(5));
+    two.clock.block_on(two.sharing[1].round()).unwrap();
+    assert_eq!(two.breakers[1].state(), State::Open);
+    assert!(two.breakers[1].report().open_for.unwrap() <= s(7), "its time is as old as the news");
+}

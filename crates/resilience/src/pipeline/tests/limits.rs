@@ -1,0 +1,107 @@
+//! Time limits: attempts, deadlines, what is sent to the service.
+
+use super::*;
+
+#[test]
+fn an_attempt_that_takes_too_long_is_cut_off_and_tried_again() {
+    let (clock, pipeline) = bench(|builder| builder.attempt_timeout(s(5)));
+    let timer = clock.clone();
+    let got = clock.block_on(pipeline.run(|attempt| {
+        let timer = timer.timer(if attempt.number() < 2 { s(100) } else { s(4) });
+        async move {
+            timer.await;
+            Ok::<_, Fault>(attempt.previous())
+        }
+    }));
+    assert_eq!(got.unwrap(), Some(Kind::TIMEOUT));
+    assert_eq!(clock.now(), Moment::ZERO + s(1) + s(5 + 1 + 5 + 1 + 4));
+}
+
+#[test]
+fn a_timeout_is_a_failure_for_the_breaker() {
+    let (clock, pipeline) =
+        bench(|builder| builder.attempt_timeout(s(5)).no_retry().breaker(Breaker::consecutive(1)));
+    let error = clock.block_on(pipeline.run(|_| std::future::pending::<Result<(), Fault>>())).unwrap_err();
+    assert!(error.is_timed_out());
+    assert_eq!(pipeline.breaker().unwrap().state(), State::Open);
+    assert_eq!(pipeline.breaker().unwrap().last_trip().unwrap().failure.kind(), Kind::TIMEOUT);
+}
+
+#[test]
+fn the_deadline_cuts_the_last_attempt_and_no_wait_passes_it() {
+    let (clock, pipeline) = bench(|builder| builder.attempt_timeout(s(5)).complete_within(s(8)));
+    let error = clock.block_on(pipeline.run(|_| std::future::pending::<Result<(), Fault>>())).unwrap_err();
+    // 5 s, a wait of 1 s, then the 2 s that are left.
+    assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::Deadline, 2));
+    assert_eq!(error.story().unwrap().tried()[1].took, s(2));
+    assert_eq!(clock.now(), Moment::ZERO + s(9));
+}
+
+#[test]
+fn a_wait_that_does_not_fit_is_not_begun_and_the_real_error_comes_back_at_once() {
+    let (clock, pipeline) = bench(|builder| builder);
+    let began = clock.now();
+    let error =
+        clock.block_on(pipeline.call().complete_within(ms(900)).run(|_| async { Err::<(), _>(Fault::BUSY) }));
+    let error = error.unwrap_err();
+    assert_eq!((error.stop(), error.operation()), (Stop::Deadline, Some(&Fault::BUSY)));
+    assert_eq!(clock.now(), began, "at once");
+}
+
+#[test]
+fn a_deadline_that_has_passed_attempts_nothing() {
+    let (clock, pipeline) = bench(|builder| builder);
+    let call = pipeline.call().deadline(pipeline.now());
+    let error = clock.block_on(call.run(|_| async { panic!("attempted") as Result<(), Fault> })).unwrap_err();
+    assert!(error.is_timed_out() && error.story().is_none());
+    assert_eq!(error.stop(), Stop::Deadline);
+}
+
+#[test]
+fn the_earlier_of_two_deadlines_holds() {
+    let (_, pipeline) = bench(|builder| builder.complete_within(s(10)));
+    for (own, expected) in [(s(5), s(5)), (s(20), s(10))] {
+        let deadline = pipeline.now() + own;
+        let seen = pipeline
+            .call()
+            .deadline(deadline)
+            .run_blocking(|attempt| Ok::<_, Fault>(attempt.deadline()))
+            .unwrap();
+        assert_eq!(seen, Some(pipeline.now() + expected));
+    }
+}
+
+#[test]
+fn an_attempt_knows_its_time_and_what_to_ask_of_the_service() {
+    let (clock, pipeline) =
+        bench(|builder| builder.attempt_timeout(s(5)).server_timeout(s(4)).complete_within(s(8)));
+    let mut seen = Vec::new();
+    let _ = pipeline.run_blocking(|attempt| {
+        seen.push((attempt.time_left().unwrap(), attempt.server_timeout().unwrap()));
+        clock.advance(s(4));
+        Err::<(), _>(Fault::BUSY)
+    });
+    assert_eq!(seen, [(s(5), s(4)), (s(3), s(3))], "never more than the deadline leaves");
+    let own = pipeline.call().attempt_timeout(s(2)).server_timeout(s(1));
+    let seen =
+        own.run_blocking(|attempt| Ok::<_, Fault>((attempt.time_left(), attempt.server_timeout()))).unwrap();
+    assert_eq!(seen, (Some(s(2)), Some(s(1))));
+    let (_, bare) = bench(|builder| builder.no_attempt_timeout());
+    let seen =
+        bare.run_blocking(|attempt| Ok::<_, Fault>((attempt.time_left(), attempt.server_timeout()))).unwrap();
+    assert_eq!(seen, (None, None));
+}
+
+#[test]
+fn one_call_can_have_other_limits_than_its_pipeline() {
+    let (clock, pipeline) = bench(|builder| builder);
+    let attempts = |error: Error<Fault>| error.story().unwrap().attempts();
+    let fail = |_: Attempt| Err::<(), _>(Fault::BUSY);
+    assert_eq!(attempts(pipeline.run_blocking(fail).unwrap_err()), 4);
+    assert_eq!(attempts(pipeline.call().max_retries(1).run_blocking(fail).unwrap_err()), 2);
+    assert_eq!(attempts(pipeline.call().max_elapsed(ms(2500)).run_blocking(fail).unwrap_err()), 3);
+    let other = Retry::fixed(s(7)).no_jitter().max_retries(2).build().unwrap();
+    let before = clock.now();
+    assert_eq!(attempts(pipeline.call().retry(&other).run_blocking(fail).unwrap_err()), 3);
+    assert_eq!(clock.now().since(before), s(14));
+}

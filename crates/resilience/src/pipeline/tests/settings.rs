@@ -1,0 +1,71 @@
+//! Nonsense is refused when a pipeline is built; what can never take effect is warned of.
+
+use super::*;
+use crate::Code;
+use crate::retry::Budget;
+
+fn refused(builder: Builder) -> Vec<Code> {
+    builder
+        .build()
+        .map_or_else(|error| error.problems().iter().map(|problem| problem.code).collect(), |_| Vec::new())
+}
+
+fn plain() -> Builder {
+    Pipeline::builder("payments")
+}
+
+#[test]
+fn nonsense_is_refused_with_its_code_and_all_at_once() {
+    let endless = || Retry::exponential().unlimited_retries();
+    for (builder, codes) in [
+        (Pipeline::builder(""), vec![Code::Empty]),
+        (plain().attempt_timeout(s(0)), vec![Code::OutOfRange]),
+        (plain().server_timeout(s(0)), vec![Code::OutOfRange]),
+        (plain().complete_within(s(0)), vec![Code::OutOfRange]),
+        (plain().retry(endless()).no_breaker(), vec![Code::Endless]),
+        (plain().retry(Retry::fixed(s(0))), vec![Code::RepeatedImmediate]),
+        (plain().breaker(Breaker::ratio(f64::NAN)), vec![Code::BadNumber]),
+        (plain().budget(Budget::share(2.0)), vec![Code::BadNumber]),
+        (
+            plain().attempt_timeout(s(0)).breaker(Breaker::ratio(-1.0)).retry(Retry::schedule([])),
+            vec![Code::OutOfRange, Code::Empty, Code::BadNumber],
+        ),
+    ] {
+        assert_eq!(refused(builder.clone()), codes, "{builder:?}");
+    }
+    for ended in [plain().retry(endless()), plain().retry(endless()).no_breaker().complete_within(s(60))] {
+        assert_eq!(refused(ended), [], "a breaker or a deadline is an end");
+    }
+}
+
+#[test]
+fn settings_without_effect_are_warned_of() {
+    let budget = Budget::share(0.1).build().unwrap();
+    for (builder, setting) in [
+        (plain().attempt_timeout(s(9)).complete_within(s(8)), "pipeline.attempt_timeout"),
+        (plain().attempt_timeout(s(5)).server_timeout(s(6)), "pipeline.server_timeout"),
+        (plain().no_breaker().wait_for_breaker(), "pipeline.wait_for_breaker"),
+        (plain().retry_despite_sdk(), "pipeline.retry_despite_sdk"),
+        (plain().no_retry().shared_budget(&budget), "pipeline.budget"),
+    ] {
+        let pipeline = builder.build().unwrap();
+        let found: Vec<_> =
+            pipeline.warnings().iter().map(|warning| (warning.code, warning.setting)).collect();
+        assert_eq!(found, [(Code::NoEffect, setting)]);
+        assert!(!pipeline.warnings()[0].to_string().is_empty());
+    }
+}
+
+#[test]
+fn the_defaults_pass_their_own_check() {
+    let checked = plain().build().unwrap();
+    assert!(checked.warnings().is_empty());
+    let standard = Pipeline::standard("payments");
+    assert_eq!(format!("{checked:?}"), format!("{standard:?}"));
+    assert_eq!((standard.name(), standard.retry().unwrap().max_calls()), ("payments", 4));
+    assert!(standard.breaker().is_some() && standard.budget().is_some());
+    assert_eq!(standard.breaker().unwrap().name(), "payments");
+    assert!(Pipeline::try_from(plain()).is_ok());
+    let attempt = standard.run_blocking(|attempt| Ok::<_, Fault>(attempt.time_left())).unwrap();
+    assert_eq!(attempt, Some(s(10)));
+}

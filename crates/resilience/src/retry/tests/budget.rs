@@ -1,0 +1,78 @@
+//! The retry budget: a share of what succeeds, and a reserve.
+
+use super::super::Budget;
+use super::*;
+
+fn at(seconds: u64) -> Moment {
+    Moment::ZERO + s(seconds)
+}
+
+fn drain(budget: &Budget, now: Moment) -> u64 {
+    (0..10_000).take_while(|_| budget.withdraw(now)).count() as u64
+}
+
+#[test]
+fn retries_are_a_tenth_of_the_successes() {
+    let budget = Budget::share(0.1).reserve(0).build().unwrap();
+    (0..1000).for_each(|_| budget.deposit(at(1)));
+    assert_eq!(budget.left(at(1)), 100);
+    assert_eq!(drain(&budget, at(2)), 100);
+    assert_eq!(budget.left(at(2)), 0);
+}
+
+#[test]
+fn the_reserve_lets_quiet_services_retry_and_does_not_add_up() {
+    let budget = Budget::share(0.1).reserve(3).build().unwrap();
+    assert_eq!(drain(&budget, at(1)), 3);
+    let busy = Budget::share(0.1).reserve(3).build().unwrap();
+    (0..100).for_each(|_| busy.deposit(at(1)));
+    assert_eq!(drain(&busy, at(1)), 10, "the larger of the two, not the sum");
+}
+
+#[test]
+fn old_successes_and_old_retries_fall_out_of_the_window() {
+    let budget = Budget::share(0.1).reserve(2).window(s(10)).build().unwrap();
+    (0..100).for_each(|_| budget.deposit(at(1)));
+    assert_eq!(drain(&budget, at(5)), 10);
+    assert_eq!(drain(&budget, at(12)), 0, "the successes are gone, the retries of 7 s ago are not");
+    assert_eq!(drain(&budget, at(16)), 2, "now those are gone too, and the reserve is back");
+}
+
+#[test]
+fn an_outage_ends_retries_within_a_window() {
+    let budget = Budget::share(0.1).build().unwrap();
+    let mut sent = 0;
+    for second in 0..60 {
+        for _ in 0..100 {
+            if second < 20 {
+                budget.deposit(at(second));
+            } else {
+                sent += u32::from(budget.withdraw(at(second)));
+            }
+        }
+    }
+    // A tenth of the 900 successes still in the window, then 3 of the reserve in each window of the 40 s.
+    assert!((90..=90 + 4 * 3).contains(&sent), "{sent} retries");
+}
+
+#[test]
+fn clones_are_one_budget_and_threads_never_overdraw() {
+    let budget = Budget::share(0.5).reserve(0).build().unwrap();
+    (0..1000).for_each(|_| budget.clone().deposit(at(1)));
+    let taken: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| drain(&budget, at(1)))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert!(taken <= 500, "{taken}");
+    assert_eq!(taken + drain(&budget, at(1)), 500);
+}
+
+#[test]
+fn shares_that_are_no_shares_are_refused() {
+    for share in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
+        assert!(Budget::share(share).build().is_err(), "{share}");
+    }
+    assert!(Budget::share(1.0).window(ms(9)).build().is_err());
+    assert!(Budget::share(1.0).window(ms(10)).build().is_ok());
+    assert!(format!("{:?}", Budget::share(0.1).build().unwrap()).contains("0.1"));
+}
