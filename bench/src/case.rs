@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, ensure};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::alloc;
+use crate::{alloc, cpu};
 
 /// What the cases of one set have in common: they can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,14 +190,17 @@ where
 {
     fn run(&mut self, calls: u64) -> Result<Lap> {
         let gate = AtomicUsize::new(0);
-        let side = || {
+        let side = &|nth| {
+            cpu::pin(nth);
             let runtime = runtime();
             let mut call = (self.make_call)();
             pass_together(&gate, 2);
             Ok(runtime?.block_on(lap(calls, &mut call)))
         };
-        let laps =
-            thread::scope(|scope| [scope.spawn(side), scope.spawn(side)].map(thread::ScopedJoinHandle::join));
+        let laps = thread::scope(|scope| {
+            let sides = [0, 1].map(|nth| scope.spawn(move || side(nth)));
+            sides.map(thread::ScopedJoinHandle::join)
+        });
         let [one, other] = laps.map(|lap| lap.unwrap_or_else(|_| Err(anyhow!("a thread panicked"))));
         let (one, other) = (one?, other?);
         let slower = if one.elapsed > other.elapsed { one } else { other };

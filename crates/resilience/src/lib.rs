@@ -35,6 +35,7 @@ pub mod classify;
 pub mod clock;
 mod error;
 mod key;
+mod log;
 pub mod pipeline;
 mod problem;
 pub mod random;
@@ -52,3 +53,14 @@ pub use pipeline::{Attempt, Group, LastGood, Pipeline};
 pub use problem::{BuildError, Code, Problem};
 pub use retry::Retry;
 pub use story::{Story, Tried};
+
+/// The guide's examples run as tests of this crate.
+#[cfg(all(doctest, feature = "test-util", feature = "tower", feature = "http"))]
+mod guide {
+    #[doc = include_str!("../../../docs/guide/retry.md")]
+    struct Retry;
+    #[doc = include_str!("../../../docs/guide/circuit-breakers.md")]
+    struct CircuitBreakers;
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+}

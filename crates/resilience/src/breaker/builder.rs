@@ -155,14 +155,21 @@ impl Builder {
         self
     }
 
-    /// How long it stays open, lengthened by up to 20 % at random. Default: 5 s.
+    /// How long it stays open, lengthened by up to 10 % at random. Default: 5 s.
     pub fn open_for(mut self, time: Duration) -> Self {
         self.settings.open.first = time;
         self.settings.open.cap = self.settings.open.cap.max(time);
         self
     }
 
-    /// The open time doubles with each failed recovery, up to this. Default: 60 s, or `open_for` if that is longer.
+    /// The open time is multiplied by this with each failed recovery. Default: 1.5. Doubling would make callers wait
+    /// for about as long as the outage took, after it is over.
+    pub fn growing_by(mut self, factor: f64) -> Self {
+        self.settings.open.growth = factor;
+        self
+    }
+
+    /// The open time grows with each failed recovery, up to this. Default: 60 s, or `open_for` if that is longer.
     pub fn growing_to(mut self, cap: Duration) -> Self {
         self.settings.open.cap = cap;
         self

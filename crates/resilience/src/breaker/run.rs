@@ -7,6 +7,7 @@ use super::Breaker;
 use crate::classify::{Classify, Kind, Verdict};
 use crate::clock::{Limited, Moment};
 use crate::error::Error;
+use crate::log;
 
 impl Breaker {
     /// Runs an operation unless the circuit is open, and counts how it went. Its own errors pass through unchanged
@@ -22,7 +23,8 @@ impl Breaker {
         let core = self.core();
         let ticket = core.acquire(|| self.clock().now()).map_err(Error::refused)?;
         // The time is asked for only where a rule needs it.
-        let started = if core.times_calls() { self.clock().now() } else { Moment::ZERO };
+        let started =
+            if core.times_calls() || core.settings.log_successes { self.clock().now() } else { Moment::ZERO };
         let permit = super::Permit::new(self, ticket, started);
         let mut limited = pin!(Limited::new(operation(), core.settings.timeout));
         let outcome = poll_fn(|cx| limited.as_mut().poll_within(cx, self.clock())).await;
@@ -30,14 +32,21 @@ impl Breaker {
         match outcome {
             Some(Ok(value)) => {
                 permit.success(now);
+                if core.settings.log_successes {
+                    log::succeeded(self.name(), 0, now.since(started));
+                }
                 Ok(value)
             }
             Some(Err(error)) => {
-                permit.settle_with(&error.classify(), now, &|| error.message());
+                let verdict = error.classify();
+                permit.settle_with(&verdict, now, &|| error.message());
+                log::failed_call(self.name(), &verdict);
                 Err(Error::failed_once(error))
             }
             None => {
-                permit.failure(&Verdict::transient(Kind::TIMEOUT), now);
+                let verdict = Verdict::transient(Kind::TIMEOUT);
+                permit.failure(&verdict, now);
+                log::failed_call(self.name(), &verdict);
                 Err(Error::timed_out_once())
             }
         }

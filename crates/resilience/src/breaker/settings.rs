@@ -15,6 +15,9 @@ pub(crate) const PROBES_MAX: u16 = 10_000;
 /// The shortest window: the coarse clock moves in steps of up to 4 ms, and a window has ten buckets.
 const WINDOW_MIN: Duration = Duration::from_millis(100);
 
+/// The fastest growth of the open time: seconds become minutes with one failed probe.
+const GROWTH_MAX: f64 = 100.0;
+
 /// What the breaker looks back on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Span {
@@ -73,7 +76,7 @@ impl Default for Settings {
             lasting_trips: true,
             trip_on_hint: Some(Duration::from_secs(10)),
             max_hold: Duration::from_secs(600),
-            open: OpenTime { first: Duration::from_secs(5), cap: Duration::from_secs(60) },
+            open: OpenTime { first: Duration::from_secs(5), growth: 1.5, cap: Duration::from_secs(60) },
             permits: 1,
             successes_to_close: 3,
             half_open_limit: Duration::from_secs(30),
@@ -181,6 +184,13 @@ impl Settings {
                     "a time of zero makes no sense here: give a time above 0",
                 );
             }
+        }
+        if !(self.open.growth >= 1.0 && self.open.growth <= GROWTH_MAX) {
+            findings.error(
+                Code::BadNumber,
+                "breaker.growing_by",
+                format!("{} is not a growth: give a number from 1 (none) to {GROWTH_MAX}", self.open.growth),
+            );
         }
         if self.open.cap < self.open.first {
             findings.error(

@@ -93,18 +93,20 @@ pub(crate) enum Input {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenTime {
     pub(crate) first: Duration,
+    /// What the time is multiplied by for each failed recovery.
+    pub(crate) growth: f64,
     pub(crate) cap: Duration,
 }
 
 /// An open time is lengthened by up to this share, so that many breakers which tripped together do not probe together.
-const OPEN_SPREAD: f64 = 0.2;
+const OPEN_SPREAD: f64 = 0.1;
 
 impl OpenTime {
-    /// The open time after this many failed recoveries: doubled each time, up to the cap, then spread by `chance`
+    /// The open time after this many failed recoveries: longer each time, up to the cap, then spread by `chance`
     /// (0 to 1).
     pub(crate) fn after(self, failed_recoveries: u32, chance: f64) -> Duration {
-        let doubled = self.first.saturating_mul(1_u32.checked_shl(failed_recoveries).unwrap_or(u32::MAX));
-        let grown = doubled.min(self.cap).max(self.first);
+        let growth = self.growth.powi(i32::try_from(failed_recoveries).unwrap_or(i32::MAX));
+        let grown = scaled(self.first, growth).min(self.cap).max(self.first);
         grown.saturating_add(scaled(grown, OPEN_SPREAD * chance))
     }
 }

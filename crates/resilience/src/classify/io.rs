@@ -23,6 +23,10 @@ impl Classify for Error {
             None => verdict,
         }
     }
+
+    fn message(&self) -> Option<String> {
+        Some(self.to_string())
+    }
 }
 
 /// Looks through `Error::other(io_error)` and the like, as deep as it goes. A loop and not a recursion, so

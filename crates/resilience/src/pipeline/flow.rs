@@ -6,16 +6,17 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use super::Inner;
 use super::attempt::Attempt;
 use super::call::Options;
 use super::nesting::Nesting;
-use super::{Inner, log};
 use crate::breaker::Refused;
 use crate::breaker::core::{Ended, Ticket};
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
 use crate::error::{Cause, Error};
 use crate::key::IdempotencyKey;
+use crate::log;
 use crate::retry::{At, Decision, FailedTry, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
 
@@ -283,7 +284,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     fn tell(&self, verdict: &Verdict, decision: &Decision, now: Moment) {
         let elapsed = now.since(self.started);
-        log::failed(&self.pipeline.name, self.options.operation, self.number, verdict, decision, elapsed);
+        log::failed_attempt(&log::FailedAttempt {
+            pipeline: &self.pipeline.name,
+            operation: self.options.operation,
+            attempt: self.number,
+            failure: verdict,
+            decision,
+            elapsed,
+        });
         if let Some(hook) = self.retry().and_then(Retry::hook) {
             hook.call(&FailedTry { retries: self.number, failure: verdict, decision, elapsed });
         }

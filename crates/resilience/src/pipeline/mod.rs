@@ -21,7 +21,6 @@ mod call;
 mod fallback;
 mod flow;
 mod group;
-mod log;
 mod nesting;
 #[cfg(feature = "tokio")]
 mod run;
@@ -48,6 +47,7 @@ pub use tower::{Layer, ResponseFuture, Service};
 use crate::breaker::Breaker;
 use crate::classify::{ErrorsOnly, Unclassified, UnclassifiedEntry};
 use crate::clock::{Clock, Moment};
+use crate::log;
 use crate::problem::{BuildError, Problem};
 use crate::random;
 use crate::retry::{Budget, Retry};

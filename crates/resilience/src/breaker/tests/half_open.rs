@@ -23,7 +23,7 @@ fn open_refuses_with_state_time_and_cause() {
     let refused = breaker.try_acquire(at(4)).unwrap_err();
     assert_eq!((refused.breaker(), refused.state()), ("test", State::Open));
     let wait = refused.retry_in().unwrap();
-    assert!(wait >= s(6) && wait <= s(8), "10 s and up to a fifth more, less the 4 s: {wait:?}");
+    assert!(wait >= s(6) && wait <= s(7), "10 s and up to a tenth more, less the 4 s: {wait:?}");
     assert_eq!(refused.trip().failure.kind(), Kind::TIMEOUT);
     assert_eq!(refused.trip().at, at(0));
     let text = refused.to_string();
@@ -49,7 +49,7 @@ fn the_open_time_is_spread_upwards_only() {
         .collect();
     let (least, most) = (*opens.iter().min().unwrap(), *opens.iter().max().unwrap());
     assert!(least >= s(10) && least < Duration::from_millis(10_100), "{least:?}");
-    assert!(most <= s(12) && most > Duration::from_millis(11_900), "{most:?}");
+    assert!(most <= s(11) && most > Duration::from_millis(10_900), "{most:?}");
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn a_slow_probe_is_a_failed_one() {
 }
 
 #[test]
-fn open_times_double_up_to_the_cap_and_start_again_after_recovery() {
-    let breaker = build(probing(1, 1).growing_to(s(35)));
+fn open_times_grow_up_to_the_cap_and_start_again_after_recovery() {
+    let breaker = build(probing(1, 1).growing_by(2.0).growing_to(s(35)));
     let mut now = at(0);
     let mut opens = Vec::new();
     for _ in 0..4 {
@@ -132,13 +132,13 @@ fn open_times_double_up_to_the_cap_and_start_again_after_recovery() {
         now = now + open;
     }
     for (open, base) in opens.iter().zip([10, 20, 35, 35]) {
-        assert!(*open >= s(base) && *open <= s(base).mul_f64(1.2), "{open:?} for {base}");
+        assert!(*open >= s(base) && *open <= s(base).mul_f64(1.1), "{open:?} for {base}");
     }
     assert_eq!(breaker.core().control.lock().unwrap().phase.failed_recoveries, 3);
     succeeds(&breaker, now, 1);
     assert!(breaker.is_closed());
     fails(&breaker, now, 1);
-    assert!(breaker.try_acquire(now).unwrap_err().retry_in().unwrap() <= s(12));
+    assert!(breaker.try_acquire(now).unwrap_err().retry_in().unwrap() <= s(11));
 }
 
 #[test]

@@ -64,7 +64,11 @@ fn shuttle_a_removed_permit_check_is_found() {
 fn late_results_change_nothing(plant: Plant) {
     shuttle::check_random(
         move || {
-            let builder = Breaker::consecutive(2).failures(2).trip_at_once(Kind::OFFLINE).successes_to_close(1).plant(plant);
+            let builder = Breaker::consecutive(2)
+                .failures(2)
+                .trip_at_once(Kind::OFFLINE)
+                .successes_to_close(1)
+                .plant(plant);
             let breaker: &'static Breaker = Box::leak(Box::new(build(builder)));
             let late: Vec<_> = (0..2).map(|_| breaker.try_acquire(at(0)).unwrap()).collect();
             let threads: Vec<_> = late

@@ -3,7 +3,7 @@
 use super::super::state::{Input, OpenTime, Phase, State, transition};
 use super::*;
 
-const OPEN: OpenTime = OpenTime { first: Duration::from_secs(10), cap: Duration::from_secs(60) };
+const OPEN: OpenTime = OpenTime { first: Duration::from_secs(10), growth: 2.0, cap: Duration::from_secs(60) };
 const STATES: [State; 5] =
     [State::Closed, State::Open, State::HalfOpen, State::ForcedOpen, State::ForcedClosed];
 
@@ -75,11 +75,13 @@ fn what_others_say_only_lengthens_an_open_state() {
 }
 
 #[test]
-fn open_times_double_are_capped_and_spread_upwards() {
+fn open_times_grow_are_capped_and_spread_upwards() {
     for (failed, expected) in [(0, 10), (1, 20), (2, 40), (3, 60), (31, 60), (32, 60), (u32::MAX, 60)] {
         assert_eq!(OPEN.after(failed, 0.0), s(expected), "{failed}");
-        assert_eq!(OPEN.after(failed, 1.0), s(expected).mul_f64(1.2), "{failed}");
+        assert_eq!(OPEN.after(failed, 1.0), s(expected).mul_f64(1.1), "{failed}");
     }
-    let longest = OpenTime { first: Duration::MAX, cap: Duration::MAX };
+    let flat = OpenTime { growth: 1.0, ..OPEN };
+    assert_eq!(flat.after(9, 0.0), s(10));
+    let longest = OpenTime { first: Duration::MAX, growth: 1.5, cap: Duration::MAX };
     assert_eq!(longest.after(5, 0.5), Duration::MAX);
 }

@@ -1,0 +1,136 @@
+//! What is logged, as a subscriber sees it.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use steadfast_resilience::clock::VirtualClock;
+use steadfast_resilience::{Breaker, Classify, Kind, Pipeline, Retry, Verdict};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+#[derive(Debug)]
+struct Busy;
+
+impl Classify for Busy {
+    fn classify(&self) -> Verdict {
+        Verdict::throttled(Kind::THROTTLED)
+    }
+}
+
+/// Keeps each event as its level and one line of its fields.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<(Level, String)>>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let _ = write!(self.0, "{}={value:?} ", field.name());
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().unwrap().push((*event.metadata().level(), line.0));
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+fn logged(work: impl FnOnce()) -> Vec<(Level, String)> {
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), work);
+    std::mem::take(&mut log.0.lock().unwrap())
+}
+
+fn pipeline() -> steadfast_resilience::pipeline::Builder {
+    let retry = Retry::fixed(Duration::from_secs(1)).max_retries(1);
+    Pipeline::builder("payments").retry(retry).no_breaker().clock(&VirtualClock::new())
+}
+
+#[test]
+fn failed_attempts_are_warnings_and_the_last_one_is_the_error() {
+    let lines = logged(|| {
+        let pipeline = pipeline().build().unwrap();
+        let _ = pipeline.call().named("charge").run_blocking(|_| Err::<(), _>(Busy));
+        pipeline.run_blocking(|_| Ok::<_, Busy>(())).unwrap();
+    });
+    let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [Level::WARN, Level::ERROR], "successes are not logged unless asked: {lines:?}");
+    for part in [
+        "pipeline=\"payments\"",
+        "operation=\"charge\"",
+        "attempt=0",
+        "kind=\"throttled\"",
+        "throttled=true",
+        "wait=",
+    ] {
+        assert!(lines[0].1.contains(part), "{part} in {}", lines[0].1);
+    }
+    assert!(
+        lines[1].1.contains("attempt=1") && lines[1].1.contains("all retries are used"),
+        "{}",
+        lines[1].1
+    );
+}
+
+#[test]
+fn successes_are_logged_if_asked() {
+    let lines =
+        logged(|| pipeline().log_successes().build().unwrap().run_blocking(|_| Ok::<_, Busy>(())).unwrap());
+    assert_eq!((lines.len(), lines[0].0), (1, Level::INFO));
+}
+
+#[test]
+fn refusals_are_not_logged_one_by_one_but_the_state_change_is() {
+    let lines = logged(|| {
+        let pipeline = pipeline().no_retry().breaker(Breaker::consecutive(1)).build().unwrap();
+        for _ in 0..100 {
+            let _ = pipeline.run_blocking(|_| Err::<(), _>(Busy));
+        }
+    });
+    let trips: Vec<_> = lines
+        .iter()
+        .filter(|(level, line)| *level == Level::WARN && line.contains("closed -> open"))
+        .collect();
+    assert_eq!((lines.len(), trips.len()), (2, 1), "one failed call and one trip: {lines:?}");
+}
+
+#[test]
+fn a_breaker_alone_logs_failed_calls_and_successful_ones_if_asked() {
+    let clock = VirtualClock::new();
+    let lines = logged(|| {
+        let quiet = Breaker::standard().clock(&clock).build("quiet").unwrap();
+        let _ = clock.block_on(quiet.run(|| async { Ok::<_, Busy>(()) }));
+        let _ = clock.block_on(quiet.run(|| async { Err::<(), _>(Busy) }));
+        let chatty = Breaker::standard().log_successes().clock(&clock).build("chatty").unwrap();
+        let _ = clock.block_on(chatty.run(|| async { Ok::<_, Busy>(()) }));
+    });
+    let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [Level::ERROR, Level::INFO]);
+    assert!(lines[0].1.contains("breaker=\"quiet\"") && lines[1].1.contains("name=\"chatty\""), "{lines:?}");
+}
+
+#[test]
+fn nested_retries_are_warned_of_once() {
+    let lines = logged(|| {
+        let (outer, inner) = (pipeline().build().unwrap(), pipeline().build().unwrap());
+        for _ in 0..3 {
+            outer.run_blocking(|_| inner.run_blocking(|_| Ok::<_, Busy>(())).map_err(|_| Busy)).unwrap();
+        }
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].0 == Level::WARN && lines[0].1.contains("4 calls"));
+}
