@@ -1,8 +1,9 @@
 //! A caller's wish to stop: seen by blocking calls, and by async ones whose future cannot just be dropped.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 /// Stops the calls it was given to. Clones are one and the same wish.
@@ -27,7 +28,9 @@ struct Shared {
 #[derive(Default)]
 struct Wish {
     cancelled: bool,
-    wakers: Vec<Waker>,
+    next_id: u64,
+    /// One for each call that waits. A call takes its own away when it ends: a wish may outlive millions of calls.
+    wakers: HashMap<u64, Waker>,
 }
 
 impl Cancel {
@@ -44,25 +47,13 @@ impl Cancel {
         let wakers = std::mem::take(&mut wish.wakers);
         drop(wish);
         self.shared.changed.notify_all();
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_values().for_each(Waker::wake);
     }
 
     /// Whether the wish was made.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.wish().cancelled
-    }
-
-    /// Ready once the wish was made.
-    pub(crate) fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut wish = self.wish();
-        if wish.cancelled {
-            return Poll::Ready(());
-        }
-        if !wish.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
-            wish.wakers.push(cx.waker().clone());
-        }
-        Poll::Pending
     }
 
     pub(crate) fn wait_blocking(&self, wait: Duration) {
@@ -72,6 +63,50 @@ impl Cancel {
 
     fn wish(&self) -> MutexGuard<'_, Wish> {
         self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One call's ear for the wish.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    cancel: Cancel,
+    id: u64,
+}
+
+impl Listener {
+    pub(crate) fn new(cancel: &Cancel) -> Self {
+        let mut wish = cancel.wish();
+        let id = wish.next_id;
+        wish.next_id += 1;
+        drop(wish);
+        Self { cancel: cancel.clone(), id }
+    }
+
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Ready once the wish was made.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_cancelled(&self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        let mut wish = self.cancel.wish();
+        if wish.cancelled {
+            return std::task::Poll::Ready(());
+        }
+        wish.wakers.insert(self.id, cx.waker().clone());
+        std::task::Poll::Pending
+    }
+}
+
+impl Clone for Listener {
+    fn clone(&self) -> Self {
+        Self::new(&self.cancel)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.cancel.wish().wakers.remove(&self.id);
     }
 }
 
@@ -95,14 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn one_task_is_kept_as_one_waker() {
+    fn a_wish_that_outlives_its_calls_keeps_nothing_of_them() {
         let cancel = Cancel::new();
-        let mut cx = Context::from_waker(Waker::noop());
+        let mut cx = std::task::Context::from_waker(Waker::noop());
+        let waiting = Listener::new(&cancel);
         for _ in 0..100 {
-            assert!(cancel.poll_cancelled(&mut cx).is_pending());
+            assert!(waiting.poll_cancelled(&mut cx).is_pending());
+            assert!(Listener::new(&cancel).poll_cancelled(&mut cx).is_pending());
+            assert!(waiting.clone().poll_cancelled(&mut cx).is_pending());
         }
         assert_eq!(cancel.wish().wakers.len(), 1);
         cancel.cancel();
-        assert!(cancel.poll_cancelled(&mut cx).is_ready());
+        assert!(waiting.poll_cancelled(&mut cx).is_ready());
+        drop(waiting);
+        assert_eq!(cancel.wish().wakers.len(), 0);
     }
 }

@@ -1,5 +1,7 @@
 //! What is logged, as a subscriber sees it.
 
+#![expect(clippy::unwrap_used, reason = "a test's own helpers")]
+
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

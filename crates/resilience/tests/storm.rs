@@ -4,6 +4,13 @@
 //! With the defaults the callers must neither feed the outage nor hinder the recovery. "Three attempts, no budget, no
 //! breaker" must never recover in the same model: that is how we know that the test can fail.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test's own helpers; its numbers are small"
+)]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;

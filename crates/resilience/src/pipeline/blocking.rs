@@ -3,6 +3,7 @@
 use super::call::{Call, Options};
 use super::flow::{Begin, Flow, Last, Next};
 use super::{Attempt, Pipeline};
+use crate::cancel::Listener;
 use crate::classify::{Classifier, Classify, ErrorsOnly};
 use crate::error::Error;
 use crate::retry::Stop;
@@ -62,6 +63,6 @@ fn drive<T, E>(
                 }
             }
         };
-        pipeline.inner.clock.block(wait, flow.options.cancel.as_ref());
+        pipeline.inner.clock.block(wait, flow.options.cancel.as_ref().map(Listener::cancel));
     }
 }

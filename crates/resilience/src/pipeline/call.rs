@@ -7,7 +7,7 @@ use super::attempt::Attempt;
 use super::fallback::WithFallback;
 use super::group::Group;
 use super::nesting::Nesting;
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Listener};
 use crate::classify::{ErrorsOnly, Judged, Verdict};
 use crate::clock::Moment;
 use crate::key::IdempotencyKey;
@@ -27,13 +27,13 @@ pub(crate) struct Options {
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) under: Option<Nesting>,
-    pub(crate) cancel: Option<Cancel>,
+    pub(crate) cancel: Option<Listener>,
 }
 
 impl Options {
     #[inline]
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
+        self.cancel.as_ref().is_some_and(|listener| listener.cancel().is_cancelled())
     }
 }
 
@@ -143,7 +143,7 @@ impl<'p, C> Call<'p, C> {
 
     /// Stops when `cancel` says so: waits end at once, an async attempt is dropped.
     pub fn cancel(mut self, cancel: &Cancel) -> Self {
-        self.options.cancel = Some(cancel.clone());
+        self.options.cancel = Some(Listener::new(cancel));
         self
     }
 

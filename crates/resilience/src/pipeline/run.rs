@@ -13,6 +13,7 @@ use super::call::{Call, Options};
 use super::flow::{Begin, Flow, Last, Next};
 use super::nesting::Nesting;
 use super::{Inner, Pipeline};
+use crate::cancel::Listener;
 use crate::classify::{Classifier, Classify, ErrorsOnly};
 use crate::clock::{Limited, Sleep};
 use crate::error::Error;
@@ -117,14 +118,13 @@ impl<'p, C> Call<'p, C> {
                 }
             };
             let sleep = std::pin::pin!(self.pipeline.inner.clock.sleep(wait));
-            let cancel = flow.options.cancel.clone();
-            wait_or_cancel(sleep, cancel.as_ref()).await;
+            wait_or_cancel(sleep, flow.options.cancel.as_ref()).await;
         }
     }
 }
 
 /// Ends with the wait or with the wish to stop, which the next `begin` sees.
-async fn wait_or_cancel(mut sleep: Pin<&mut Sleep>, cancel: Option<&crate::Cancel>) {
+async fn wait_or_cancel(mut sleep: Pin<&mut Sleep>, cancel: Option<&Listener>) {
     std::future::poll_fn(|cx| {
         if cancel.is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready()) {
             return Poll::Ready(());
@@ -169,7 +169,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Attempting<F> {
         })
     }
 
-    async fn or_cancelled(self, pipeline: &Inner, cancel: Option<&crate::Cancel>) -> Option<Last<T, E>> {
+    async fn or_cancelled(self, pipeline: &Inner, cancel: Option<&Listener>) -> Option<Last<T, E>> {
         let mut attempting = std::pin::pin!(self);
         std::future::poll_fn(|cx| {
             if cancel.is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready()) {

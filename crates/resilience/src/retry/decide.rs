@@ -278,7 +278,7 @@ impl State {
     ) -> Option<Duration> {
         match strategy.custom() {
             Some(policy) => self.custom.get_or_insert_with(|| policy.fresh()).next(n, failure),
-            None => strategy.wait(n, Draw { jitter, previous: self.last_wait, rng: &mut self.rng }),
+            None => strategy.wait(n, &mut Draw { jitter, previous: self.last_wait, rng: &mut self.rng }),
         }
     }
 }

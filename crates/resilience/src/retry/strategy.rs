@@ -28,6 +28,7 @@ pub(crate) enum Strategy {
 }
 
 /// The draw for one wait.
+#[derive(Debug)]
 pub(crate) struct Draw<'a> {
     pub(crate) jitter: Jitter,
     /// The wait before this one, for decorrelated jitter.
@@ -39,7 +40,7 @@ impl Strategy {
     /// The wait after failure `n` (the first is 0), or `None` when the strategy has ended.
     ///
     /// Not for [`Strategy::Custom`], which keeps state: it answers `None`, and the caller asks the policy instead.
-    pub(crate) fn wait(&self, n: u32, draw: Draw<'_>) -> Option<Duration> {
+    pub(crate) fn wait(&self, n: u32, draw: &mut Draw<'_>) -> Option<Duration> {
         match self {
             Self::Immediate => (n == 0).then_some(Duration::ZERO),
             Self::Fixed(wait) => Some(spread(*wait, *wait, draw)),
@@ -81,20 +82,20 @@ impl Strategy {
 }
 
 /// Jitter for the strategies that are not exponential. `first` is the strategy's smallest wait.
-fn spread(first: Duration, wait: Duration, draw: Draw<'_>) -> Duration {
+fn spread(first: Duration, wait: Duration, draw: &mut Draw<'_>) -> Duration {
     match draw.jitter {
         Jitter::None => wait,
         Jitter::Proportional(share) => scaled(wait, 1.0 - share + 2.0 * share * draw.rng.unit()),
         Jitter::Full => draw.rng.between(Duration::ZERO, wait),
         Jitter::Equal => draw.rng.between(wait / 2, wait),
         // Without a cap of its own, such a strategy would wander off: three times its own wait is the end.
-        Jitter::Decorrelated => decorrelated(first, wait.saturating_mul(3), draw.previous, draw.rng),
+        Jitter::Decorrelated => decorrelated(first, wait.saturating_mul(3), draw),
     }
 }
 
 /// `min(max, min + (2^n - 1) * random(0.8..1.2) * delta)` with the specified jitter; with the others the cap comes
 /// first, so that callers which have reached it still spread.
-fn exponential(n: u32, min: Duration, delta: Duration, max: Duration, draw: Draw<'_>) -> Duration {
+fn exponential(n: u32, min: Duration, delta: Duration, max: Duration, draw: &mut Draw<'_>) -> Duration {
     let specified = |factor: f64| grown(min, delta, max, doubled(n) - 1.0, factor);
     // One step ahead, because at n = 0 the specified growth is nothing and there would be nothing to spread over.
     let ceiling = || grown(min, delta, max, doubled(n), 1.0);
@@ -108,14 +109,14 @@ fn exponential(n: u32, min: Duration, delta: Duration, max: Duration, draw: Draw
         }
         Jitter::Decorrelated => {
             let first = if min.is_zero() { delta } else { min };
-            decorrelated(first.min(max), max, draw.previous, draw.rng)
+            decorrelated(first.min(max), max, draw)
         }
     }
 }
 
-fn decorrelated(first: Duration, cap: Duration, previous: Duration, rng: &mut Rng) -> Duration {
-    let reach = previous.max(first).saturating_mul(3);
-    rng.between(first, reach.min(cap))
+fn decorrelated(first: Duration, cap: Duration, draw: &mut Draw<'_>) -> Duration {
+    let reach = draw.previous.max(first).saturating_mul(3);
+    draw.rng.between(first, reach.min(cap))
 }
 
 /// 2^n; infinite from n = 1024 on, which `grown` turns into the cap.

@@ -11,7 +11,7 @@ fn every_change_is_told_once_and_in_order() {
     let listener = Arc::clone(&told);
     let breaker =
         build(Breaker::consecutive(1).open_for(s(10)).successes_to_close(1).on_change(move |change| {
-            listener.lock().unwrap().push((change.sequence, change.from, change.to, change.at))
+            listener.lock().unwrap().push((change.sequence, change.from, change.to, change.at));
         }));
     fails(&breaker, at(1), 1);
     fails(&breaker, at(20), 1);

@@ -156,7 +156,7 @@ impl Model {
             Deed::Ask => return Some(self.ask()),
             Deed::Succeed(n) | Deed::Fail(n) | Deed::Neutral(n) | Deed::Drop(n) => self.end(n, deed),
             Deed::OpenTime => {
-                self.due = self.has_end && matches!(self.state, State::Open | State::ForcedOpen)
+                self.due = self.has_end && matches!(self.state, State::Open | State::ForcedOpen);
             }
             Deed::HalfOpenLimit => {
                 self.silent = true;
