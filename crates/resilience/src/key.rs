@@ -16,9 +16,14 @@ impl IdempotencyKey {
     /// A key that nobody else has: unique in this process, and by 128 random bits across processes.
     #[must_use]
     pub fn fresh() -> Self {
+        Self::numbered(next_number())
+    }
+
+    /// The key with this number in this process.
+    fn numbered(number: u64) -> Self {
         // A random base and a counter, not two random numbers: a generator with 64 bits of state would repeat
         // itself among a few billion keys, and a repeated key drops somebody's payment.
-        Self(mix(process_base().wrapping_add(u128::from(next_number()))))
+        Self(mix(process_base().wrapping_add(u128::from(number))))
     }
 
     /// A key from a number of your own, such as an order's id.
@@ -57,9 +62,31 @@ impl fmt::Debug for IdempotencyKey {
     }
 }
 
+/// A call's key, made only when somebody looks at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum CallKey {
+    Given(IdempotencyKey),
+    Numbered(u64),
+}
+
+impl CallKey {
+    #[inline]
+    pub(crate) fn fresh() -> Self {
+        Self::Numbered(next_number())
+    }
+
+    pub(crate) fn get(self) -> IdempotencyKey {
+        match self {
+            Self::Given(key) => key,
+            Self::Numbered(number) => IdempotencyKey::numbered(number),
+        }
+    }
+}
+
 /// Numbers a thread takes at once from the shared counter, so that threads do not meet there on every call.
 const BLOCK: u64 = 1 << 16;
 
+#[inline]
 fn next_number() -> u64 {
     static BLOCKS: AtomicU64 = AtomicU64::new(0);
     thread_local! { static NEXT: Cell<u64> = const { Cell::new(0) }; }

@@ -138,7 +138,7 @@ impl Core {
     // ---- going in ----
 
     #[inline]
-    pub(crate) fn acquire(&self, now: impl FnOnce() -> Moment) -> Result<Ticket, Refused> {
+    pub(crate) fn acquire(self: &Arc<Self>, now: impl FnOnce() -> Moment) -> Result<Ticket, Refused> {
         let word = self.word.load(Ordering::Acquire);
         if mode(word).is_closed() {
             return Ok(Ticket { generation: word >> MODE_BITS, probe: false });
@@ -146,7 +146,7 @@ impl Core {
         self.acquire_slowly(word, now())
     }
 
-    fn acquire_slowly(&self, mut word: u64, now: Moment) -> Result<Ticket, Refused> {
+    fn acquire_slowly(self: &Arc<Self>, mut word: u64, now: Moment) -> Result<Ticket, Refused> {
         loop {
             let generation = word >> MODE_BITS;
             match mode(word) {
@@ -214,14 +214,14 @@ impl Core {
         None
     }
 
-    fn refused(&self, state: State, now: Moment) -> Refused {
-        let from = self.probe_from();
-        let retry_in = if state == State::HalfOpen {
-            Some(Duration::ZERO)
-        } else {
-            (from != Moment::FAR).then(|| from.since(now))
+    fn refused(self: &Arc<Self>, state: State, now: Moment) -> Refused {
+        let from = self.probe_from().as_nanos();
+        let retry_in = match state {
+            State::HalfOpen => 0,
+            _ if from == u64::MAX => u64::MAX,
+            _ => from.saturating_sub(now.as_nanos()),
         };
-        Refused { trip: self.trip.load_full(), state, retry_in }
+        Refused { core: Arc::clone(self), state, retry_in }
     }
 
     // ---- coming back ----

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
+use super::core::Core;
 use crate::classify::Verdict;
 use crate::clock::Moment;
 
@@ -107,18 +108,21 @@ impl fmt::Display for Trip {
 }
 
 /// The call was not attempted: the breaker refused it.
-#[derive(Clone, Debug)]
+///
+/// Made in nanoseconds and without an allocation: a service that is down is asked for often.
+#[derive(Clone)]
 pub struct Refused {
-    pub(super) trip: Arc<Trip>,
+    pub(super) core: Arc<Core>,
     pub(super) state: State,
-    pub(super) retry_in: Option<Duration>,
+    /// Nanoseconds until the next probe; `u64::MAX` without an end.
+    pub(super) retry_in: u64,
 }
 
 impl Refused {
     /// The breaker's name.
     #[must_use]
     pub fn breaker(&self) -> &str {
-        &self.trip.breaker
+        &self.core.name
     }
 
     /// The state that refused: open, half-open with all places taken, or forced open.
@@ -130,20 +134,31 @@ impl Refused {
     /// The time until the next probe; `None` when the breaker is forced open without an end.
     #[must_use]
     pub fn retry_in(&self) -> Option<Duration> {
-        self.retry_in
+        (self.retry_in != u64::MAX).then(|| Duration::from_nanos(self.retry_in))
     }
 
-    /// What tripped it.
+    /// What tripped the breaker last.
     #[must_use]
-    pub fn trip(&self) -> &Trip {
-        &self.trip
+    pub fn trip(&self) -> Arc<Trip> {
+        self.core.trip.load_full()
+    }
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("breaker", &self.breaker())
+            .field("state", &self.state)
+            .field("retry_in", &self.retry_in())
+            .field("trip", &self.trip())
+            .finish()
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "circuit `{}` is {}, not attempted ({})", self.breaker(), self.state, self.trip)?;
-        match self.retry_in {
+        write!(f, "circuit `{}` is {}, not attempted ({})", self.breaker(), self.state, self.trip())?;
+        match self.retry_in() {
             Some(wait) if wait.is_zero() => f.write_str("; a probe is under way, try again soon"),
             Some(wait) => write!(f, "; next probe in {wait:.1?}"),
             None => f.write_str("; held open until an operator ends it"),

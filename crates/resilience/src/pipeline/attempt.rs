@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::nesting::Nesting;
 use crate::classify::Kind;
 use crate::clock::Moment;
-use crate::key::IdempotencyKey;
+use crate::key::{CallKey, IdempotencyKey};
 
 /// One attempt of an operation. `Copy`, so that it moves into an `async` block without ceremony.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     pub(crate) number: u32,
-    pub(crate) key: IdempotencyKey,
+    pub(crate) key: CallKey,
     pub(crate) deadline: Option<Moment>,
     pub(crate) time_left: Option<Duration>,
     pub(crate) server_timeout: Option<Duration>,
@@ -30,7 +30,7 @@ impl Attempt {
     /// once.
     #[must_use]
     pub fn key(&self) -> IdempotencyKey {
-        self.key
+        self.key.get()
     }
 
     /// When the whole operation must be done.

@@ -19,7 +19,7 @@ impl Pipeline {
         F: FnMut(Attempt) -> Result<T, E>,
         E: Classify,
     {
-        drive(self, Options::default(), &ErrorsOnly, operation)
+        drive(self, None, &ErrorsOnly, operation)
     }
 }
 
@@ -33,13 +33,13 @@ impl<C> Call<'_, C> {
         F: FnMut(Attempt) -> Result<T, E>,
         C: Classifier<T, E>,
     {
-        drive(self.pipeline, self.options, &self.classifier, operation)
+        drive(self.pipeline, Some(self.options), &self.classifier, operation)
     }
 }
 
 fn drive<T, E>(
     pipeline: &Pipeline,
-    options: Options,
+    options: Option<Box<Options>>,
     classifier: &impl Classifier<T, E>,
     mut operation: impl FnMut(Attempt) -> Result<T, E>,
 ) -> Result<T, Error<E>> {
@@ -63,6 +63,6 @@ fn drive<T, E>(
                 }
             }
         };
-        pipeline.inner.clock.block(wait, flow.options.cancel.as_ref().map(Listener::cancel));
+        pipeline.inner.clock.block(wait, flow.listener().map(Listener::cancel));
     }
 }

@@ -30,13 +30,6 @@ pub(crate) struct Options {
     pub(crate) cancel: Option<Listener>,
 }
 
-impl Options {
-    #[inline]
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.as_ref().is_some_and(|listener| listener.cancel().is_cancelled())
-    }
-}
-
 /// One call to be made, from [`Pipeline::call`].
 ///
 /// ```
@@ -64,13 +57,13 @@ impl Options {
 #[must_use = "nothing is called until `run`"]
 pub struct Call<'p, C = ErrorsOnly> {
     pub(super) pipeline: &'p Pipeline,
-    pub(super) options: Options,
+    pub(super) options: Box<Options>,
     pub(super) classifier: C,
 }
 
 impl<'p> Call<'p> {
     pub(super) fn new(pipeline: &'p Pipeline) -> Self {
-        Self { pipeline, options: Options::default(), classifier: ErrorsOnly }
+        Self { pipeline, options: Box::default(), classifier: ErrorsOnly }
     }
 }
 

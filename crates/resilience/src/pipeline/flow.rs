@@ -12,10 +12,11 @@ use super::call::Options;
 use super::nesting::Nesting;
 use crate::breaker::Refused;
 use crate::breaker::core::{Ended, Ticket};
+use crate::cancel::Listener;
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
 use crate::error::{Cause, Error};
-use crate::key::IdempotencyKey;
+use crate::key::CallKey;
 use crate::log;
 use crate::retry::{At, Decision, FailedTry, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
@@ -23,10 +24,11 @@ use crate::story::{Story, Tried};
 /// The state of one call. Dropped in the middle of an attempt, it gives the breaker's place back.
 pub(crate) struct Flow<P: Deref<Target = Inner>> {
     pub(crate) pipeline: P,
-    pub(crate) options: Options,
+    /// What this call does differently; most do nothing.
+    pub(crate) options: Option<Box<Options>>,
     started: Moment,
     deadline: Option<Moment>,
-    key: IdempotencyKey,
+    key: CallKey,
     begun: bool,
     number: u32,
     attempt_began: Moment,
@@ -69,22 +71,25 @@ pub(crate) enum Last<T, E> {
 }
 
 impl<P: Deref<Target = Inner>> Flow<P> {
-    pub(crate) fn new(pipeline: P, options: Options) -> Self {
+    #[inline]
+    pub(crate) fn new(pipeline: P, options: Option<Box<Options>>) -> Self {
         let started = pipeline.clock.now();
-        let within = options.complete_within.or(pipeline.complete_within).map(|time| started + time);
-        let deadline = match (within, options.deadline) {
+        let own = options.as_deref();
+        let within =
+            own.and_then(|own| own.complete_within).or(pipeline.complete_within).map(|time| started + time);
+        let deadline = match (within, own.and_then(|own| own.deadline)) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
         Self {
             started,
             deadline,
-            key: options.key.unwrap_or_else(IdempotencyKey::fresh),
+            key: own.and_then(|own| own.key).map_or_else(CallKey::fresh, CallKey::Given),
             begun: false,
             number: 0,
             attempt_began: started,
             ticket: None,
-            outer: options.under.unwrap_or_else(Nesting::current),
+            outer: own.and_then(|own| own.under).unwrap_or_else(Nesting::current),
             previous: None,
             failed: None,
             pipeline,
@@ -92,16 +97,25 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
     }
 
+    /// This call's own choice, where it made one.
+    #[inline]
+    fn own<T>(&self, choice: impl FnOnce(&Options) -> Option<T>) -> Option<T> {
+        self.options.as_deref().and_then(choice)
+    }
+
+    pub(crate) fn listener(&self) -> Option<&Listener> {
+        self.options.as_deref().and_then(|own| own.cancel.as_ref())
+    }
+
     fn retry(&self) -> Option<&Retry> {
-        self.options.retry.as_ref().or(self.pipeline.retry.as_ref())
+        self.options.as_deref().and_then(|own| own.retry.as_ref()).or(self.pipeline.retry.as_ref())
     }
 
     /// The retries around the operation: those around this call, and its own.
     pub(crate) fn nesting(&self) -> Nesting {
         let own = match self.retry() {
             Some(retry) if !self.leaves_retrying(retry) => self
-                .options
-                .max_retries
+                .own(|own| own.max_retries)
                 .map_or_else(|| retry.max_calls(), |retries| retries.saturating_add(1)),
             _ => 1,
         };
@@ -116,7 +130,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     #[inline]
     pub(crate) fn begin(&mut self) -> Begin {
-        if self.options.is_cancelled() {
+        if self.listener().is_some_and(|listener| listener.cancel().is_cancelled()) {
             return Begin::End(Stop::Cancelled, None);
         }
         // The first time it begins with the call: the time is known.
@@ -137,7 +151,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     fn attempt(&self, now: Moment) -> Attempt {
         let left = self.deadline.map(|deadline| deadline.since(now));
-        let limit = self.options.attempt_timeout.or(self.pipeline.attempt_timeout);
+        let limit = self.own(|own| own.attempt_timeout).or(self.pipeline.attempt_timeout);
         let nesting = self.nesting();
         if self.number == 0 && self.outer.calls > 1 && nesting.calls > self.outer.calls {
             self.pipeline.report_nesting(nesting);
@@ -150,7 +164,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
                 (Some(left), Some(limit)) => Some(left.min(limit)),
                 (left, limit) => left.or(limit),
             },
-            server_timeout: self.options.server_timeout.or(self.pipeline.server_timeout),
+            server_timeout: self.own(|own| own.server_timeout).or(self.pipeline.server_timeout),
             previous: self.previous,
             nesting,
         }
@@ -224,7 +238,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let key = self.key;
         let failed = self
             .failed
-            .get_or_insert_with(|| Box::new(Failed { story: Story::new(key, calls), retry: None }));
+            .get_or_insert_with(|| Box::new(Failed { story: Story::new(key.get(), calls), retry: None }));
         failed.story.add(tried);
         let decision = self.decide(verdict, now);
         self.tell(verdict, &decision, now);
@@ -244,9 +258,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     fn decide(&mut self, verdict: &Verdict, now: Moment) -> Decision {
         let at = At::now(now)
             .deadline(self.deadline)
-            .idempotent(self.options.idempotent.unwrap_or(self.pipeline.idempotent))
-            .max_retries(self.options.max_retries)
-            .max_elapsed(self.options.max_elapsed);
+            .idempotent(self.own(|own| own.idempotent).unwrap_or(self.pipeline.idempotent))
+            .max_retries(self.own(|own| own.max_retries))
+            .max_elapsed(self.own(|own| own.max_elapsed));
         let mut failed = self.failed.take();
         let decision = self.ask(failed.as_deref_mut(), verdict, at);
         self.failed = failed;
@@ -286,7 +300,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let elapsed = now.since(self.started);
         log::failed_attempt(&log::FailedAttempt {
             pipeline: &self.pipeline.name,
-            operation: self.options.operation,
+            operation: self.options.as_deref().map_or("", |own| own.operation),
             attempt: self.number,
             failure: verdict,
             decision,

@@ -54,7 +54,7 @@ impl Pipeline {
         Fut: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        Run { execution: Execution::new(&self.inner, Options::default(), operation, ErrorsOnly) }
+        Run { execution: Execution::new(&self.inner, None, operation, ErrorsOnly) }
     }
 
     /// Like [`run`](Self::run), for async closures that borrow something mutably. Such futures cannot be given to
@@ -81,7 +81,9 @@ impl<'p, C> Call<'p, C> {
         Fut: Future<Output = Result<T, E>>,
         C: Classifier<T, E>,
     {
-        Run { execution: Execution::new(&self.pipeline.inner, self.options, operation, self.classifier) }
+        Run {
+            execution: Execution::new(&self.pipeline.inner, Some(self.options), operation, self.classifier),
+        }
     }
 
     /// Runs the operation: see [`Pipeline::run_mut`].
@@ -95,7 +97,7 @@ impl<'p, C> Call<'p, C> {
     where
         C: Classifier<T, E>,
     {
-        let mut flow = Flow::new(&*self.pipeline.inner, self.options);
+        let mut flow = Flow::new(&*self.pipeline.inner, Some(self.options));
         let mut last = None;
         loop {
             let wait = match flow.begin() {
@@ -103,8 +105,7 @@ impl<'p, C> Call<'p, C> {
                 Begin::Wait(wait) => wait,
                 Begin::Attempt(attempt) => {
                     let attempted = Attempting::new(operation(attempt), &attempt);
-                    let Some(ended) =
-                        attempted.or_cancelled(&self.pipeline.inner, flow.options.cancel.as_ref()).await
+                    let Some(ended) = attempted.or_cancelled(&self.pipeline.inner, flow.listener()).await
                     else {
                         return flow.finish(last, Stop::Cancelled, None);
                     };
@@ -118,7 +119,7 @@ impl<'p, C> Call<'p, C> {
                 }
             };
             let sleep = std::pin::pin!(self.pipeline.inner.clock.sleep(wait));
-            wait_or_cancel(sleep, flow.options.cancel.as_ref()).await;
+            wait_or_cancel(sleep, flow.listener()).await;
         }
     }
 }
@@ -214,7 +215,7 @@ where
     C: Classifier<T, E>,
 {
     #[inline]
-    pub(super) fn new(pipeline: P, options: Options, operation: O, classifier: C) -> Self {
+    pub(super) fn new(pipeline: P, options: Option<Box<Options>>, operation: O, classifier: C) -> Self {
         Self { flow: Flow::new(pipeline, options), operation, classifier, last: None, stage: Stage::Between }
     }
 }
@@ -231,7 +232,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
-            if let Some(cancel) = &this.flow.options.cancel
+            if let Some(cancel) = this.flow.listener()
                 && cancel.poll_cancelled(cx).is_ready()
             {
                 // The attempt under way ends here, before its place in the breaker is given back.

@@ -10,7 +10,6 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::attempt::Attempt;
-use super::call::Options;
 use super::run::{Execution, Operation};
 use super::{Inner, Pipeline};
 use crate::classify::{Classifier, ErrorsOnly, Judged};
@@ -113,9 +112,7 @@ where
     fn call(&mut self, request: R) -> Self::Future {
         let attempts = Attempts { service: self.service.clone(), request, prepare: self.prepare.clone() };
         let pipeline = Arc::clone(&self.pipeline);
-        ResponseFuture {
-            execution: Execution::new(pipeline, Options::default(), attempts, self.classifier.clone()),
-        }
+        ResponseFuture { execution: Execution::new(pipeline, None, attempts, self.classifier.clone()) }
     }
 }
 

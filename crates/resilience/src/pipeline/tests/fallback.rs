@@ -38,7 +38,7 @@ fn a_success_needs_no_fallback() {
 
 #[test]
 fn the_last_good_value_another_pipeline_or_the_error_again() {
-    let (clock, pipeline) = bench(super::super::builder::Builder::no_retry);
+    let (clock, pipeline) = bench(Builder::no_retry);
     let (_, mirror) = bench(|builder| builder);
     let last = LastGood::new();
     let ask = |fault: Option<Fault>| {

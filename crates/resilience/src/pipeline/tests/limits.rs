@@ -86,7 +86,7 @@ fn an_attempt_knows_its_time_and_what_to_ask_of_the_service() {
     let seen =
         own.run_blocking(|attempt| Ok::<_, Fault>((attempt.time_left(), attempt.server_timeout()))).unwrap();
     assert_eq!(seen, (Some(s(2)), Some(s(1))));
-    let (_, bare) = bench(super::super::builder::Builder::no_attempt_timeout);
+    let (_, bare) = bench(Builder::no_attempt_timeout);
     let seen =
         bare.run_blocking(|attempt| Ok::<_, Fault>((attempt.time_left(), attempt.server_timeout()))).unwrap();
     assert_eq!(seen, (None, None));

@@ -29,7 +29,7 @@ fn every_attempt_carries_the_same_key_and_every_call_another() {
 
 #[test]
 fn what_is_not_idempotent_is_not_repeated_once_it_may_have_taken_effect() {
-    let (_, pipeline) = bench(super::super::builder::Builder::not_idempotent);
+    let (_, pipeline) = bench(Builder::not_idempotent);
     let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
     assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::NotIdempotent, 1));
     let untouched = Fault(Verdict::transient(Kind::CONNECT_REFUSED).without_effect());
