@@ -19,7 +19,7 @@ pub(crate) struct FailedAttempt<'a> {
 
 #[cfg(feature = "tracing")]
 mod with_tracing {
-    use super::{Decision, Duration, FailedAttempt, Verdict};
+    use super::{Decision, Duration, FailedAttempt};
     use crate::classify::Class;
 
     /// A failure that will be tried again is a warning; only the last one is an error.
@@ -58,7 +58,7 @@ mod with_tracing {
 
     /// A call through a breaker alone, which nobody tries again.
     #[cfg(feature = "tokio")]
-    pub(crate) fn failed_call(breaker: &str, failure: &Verdict) {
+    pub(crate) fn failed_call(breaker: &str, failure: &super::Verdict) {
         let (kind, class) = (failure.kind().as_str(), failure.class().as_str());
         tracing::error!(breaker, kind, class, "call failed");
     }
@@ -70,14 +70,14 @@ mod with_tracing {
 
 #[cfg(not(feature = "tracing"))]
 mod without_tracing {
-    use super::{Duration, FailedAttempt, Verdict};
+    use super::{Duration, FailedAttempt};
 
     pub(crate) fn failed_attempt(_: &FailedAttempt<'_>) {}
 
     pub(crate) fn succeeded(_: &str, _: u32, _: Duration) {}
 
     #[cfg(feature = "tokio")]
-    pub(crate) fn failed_call(_: &str, _: &Verdict) {}
+    pub(crate) fn failed_call(_: &str, _: &super::Verdict) {}
 
     pub(crate) fn nested(_: &str, _: u32) {}
 }

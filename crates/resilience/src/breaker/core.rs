@@ -117,7 +117,8 @@ impl Core {
         }
     }
 
-    /// Whether calls are timed for the slow-call rule.
+    /// Whether calls through the breaker alone are timed for the slow-call rule.
+    #[cfg(feature = "tokio")]
     pub(crate) fn times_calls(&self) -> bool {
         self.settings.slow.is_some()
     }

@@ -67,6 +67,8 @@ pub(crate) enum Next {
 /// How the last attempt ended, kept while waiting for the next.
 pub(crate) enum Last<T, E> {
     Outcome(Result<T, E>),
+    /// Only async doors can cut an attempt off.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "made by the async doors"))]
     TimedOut,
 }
 
