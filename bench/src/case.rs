@@ -11,8 +11,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{alloc, cpu};
 
-/// What the cases of one set have in common: they can be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the cases of one set have in common: they can be compared. In the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Set {
     /// Nothing around the operation.
     Bare,

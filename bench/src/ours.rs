@@ -16,6 +16,9 @@ use crate::op::{Operation, Pending, Ready};
 /// Long enough that what is open stays open while it is measured.
 const LONG: Duration = Duration::from_secs(3_600);
 
+/// The case whose two threads share nothing: what two threads cost on this machine by themselves.
+pub const UNSHARED: &str = "ours, one breaker each";
+
 /// Every case that needs no peer.
 ///
 /// # Errors
@@ -95,9 +98,8 @@ fn shared_breaker(who: &'static str, role: Role, settings: Builder) -> Result<Ca
     })
 }
 
-/// The same work with nothing shared: what two threads cost here by themselves.
 fn unshared_breakers() -> Result<Case> {
-    Case::two_threads(Set::BreakerShared, "ours, one breaker each", Role::Other, async || {
+    Case::two_threads(Set::BreakerShared, UNSHARED, Role::Other, async || {
         let breakers = Registry::builder(Breaker::standard()).build("bench")?;
         Ok(move || {
             let breaker = breakers.get(&format!("{:?}", std::thread::current().id()));

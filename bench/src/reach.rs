@@ -3,6 +3,7 @@
 use crate::case::{Role, Set};
 use crate::figure::{Figure, Reach};
 use crate::harness::{Measured, median_ratio};
+use crate::ours::UNSHARED;
 
 /// Every case as figures without a promise: time and allocations.
 #[must_use]
@@ -25,6 +26,7 @@ pub fn promises(measured: &[Measured]) -> Vec<Figure> {
         all.against_fastest(Set::PipelinePending, Reach::RatioBelow(1.0)),
         all.against_fastest(Set::Breaker, Reach::RatioAtMost(1.5)),
         all.against_one_thread(Reach::RatioAtMost(1.4)),
+        all.against_unshared(),
         all.against_fastest(Set::BreakerShared, Reach::RatioAtMost(0.5)),
         all.value(Set::BreakerOpen, Reach::AtMost(50.0)),
     ]
@@ -63,6 +65,15 @@ impl Results<'_> {
         let (two, one) = (self.ours(Set::BreakerShared)?, self.ours(Set::Breaker)?);
         let name = format!("{}, against one", Set::BreakerShared.title());
         Some(against(name, two, one, "ours, one thread", reach))
+    }
+
+    /// What sharing alone costs: without a promise, to read the figure before it by. Processors that share a core slow
+    /// each other down also when their threads share nothing.
+    fn against_unshared(&self) -> Option<Figure> {
+        let shared = self.ours(Set::BreakerShared)?;
+        let unshared = self.0.iter().find(|case| case.set == Set::BreakerShared && case.who == UNSHARED)?;
+        let name = format!("{}, against one breaker each", Set::BreakerShared.title());
+        Some(Figure::new(name, shared.nanos(), "ns").against(UNSHARED, median_ratio(shared, unshared)))
     }
 
     /// None on the paths that a healthy program takes all the time, nor on those it takes when the service is down.

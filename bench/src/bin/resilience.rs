@@ -3,10 +3,9 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Parser;
 use steadfast_bench::alloc::Counting;
-use steadfast_bench::case::Set;
 use steadfast_bench::figure::Figure;
 use steadfast_bench::harness::{self, Measured, Plan};
 use steadfast_bench::{json, ours, peers, reach, table};
@@ -55,18 +54,15 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
     let mut cases = ours::cases()?;
     cases.extend(peers::cases()?);
     cases.retain(|case| format!("{case:?}").contains(&args.only));
+    ensure!(!cases.is_empty(), "no case has `{}` in its name", args.only);
     // By set, and within a set in the order in which they were added.
-    cases.sort_by_key(|case| order(case.set));
+    cases.sort_by_key(|case| case.set);
     let plan = Plan { rounds: args.rounds.into(), calls: args.calls };
     let measured = harness::measure(cases, plan, |round| progress(round, plan.rounds));
     if std::io::stderr().is_terminal() {
         eprintln!();
     }
     measured
-}
-
-const fn order(set: Set) -> u8 {
-    set as u8
 }
 
 /// A line that is written over, for those who watch.

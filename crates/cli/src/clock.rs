@@ -1,21 +1,25 @@
-//! Real time, for commands that show something as it happens. On the library's own clock, so that the times of its events fit.
-//! The only module of this binary that waits.
+//! Real time, for commands that show something as it happens.
+//! The only module of this binary that asks the time or waits.
 
 use std::time::Duration;
 
 use steadfast_resilience::clock::{Clock, Moment};
+use tokio::time::Instant;
 
-/// Tells how long something has been going on.
+/// Tells how long something has been going on: on the library's clock, so that the times of its events fit, and for
+/// waits on tokio's, so that two who wait for the same time wake together.
 #[derive(Clone, Debug)]
 pub(crate) struct Stopwatch {
     clock: Clock,
     started: Moment,
+    waits_from: Instant,
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the clock module: shows run in real time")]
 impl Stopwatch {
     pub(crate) fn start() -> Self {
         let clock = Clock::system();
-        Self { started: clock.now(), clock }
+        Self { started: clock.now(), waits_from: Instant::now(), clock }
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -29,10 +33,7 @@ impl Stopwatch {
 
     /// Waits until this much time has passed since the start; not at all if it has.
     pub(crate) async fn wait_until(&self, elapsed: Duration) {
-        let left = elapsed.saturating_sub(self.elapsed());
-        if !left.is_zero() {
-            pause(left).await;
-        }
+        tokio::time::sleep_until(self.waits_from + elapsed).await;
     }
 }
 

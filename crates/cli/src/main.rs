@@ -1,5 +1,5 @@
 //! The `steadfast` binary.
-//! This file only reads the command line and ends with the right code; what a command does is in the module of its name.
+//! This file only reads the command line and gives the exit code; what a command does is in the module of its name.
 
 mod clock;
 mod demo;
@@ -26,6 +26,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Show what the library does while a service goes down and comes back (about 20 s)
+    ///
+    /// Starts a small service on a local port, calls it at a steady rate through one pipeline,
+    /// takes it down and brings it back. Then does the same with three plain attempts for each
+    /// call, and compares what reached the service. The show goes to stderr, the summary to stdout.
+    #[command(verbatim_doc_comment)]
     Demo(demo::Args),
 }
 

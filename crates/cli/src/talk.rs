@@ -23,23 +23,17 @@ pub(crate) fn note(elapsed: Duration, text: &str) {
 
 /// Breaks a text at spaces, its further lines indented.
 pub(crate) fn folded(text: &str, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = indent;
+    let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if out.is_empty() {
-        } else if column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else {
-            out.push(' ');
-            column += 1;
+        match lines.last_mut() {
+            Some(line) if indent + line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
         }
-        out.push_str(word);
-        column += length;
     }
-    out
+    lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
 #[cfg(test)]

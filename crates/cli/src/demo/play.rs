@@ -1,4 +1,5 @@
 //! One run of the script: the service, the callers and the show side by side, and the numbers at the end.
+//! It listens to the breaker; it decides nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,7 +68,13 @@ pub(crate) async fn play(script: Script, rate: u32, contender: Contender) -> Res
         });
     }
     let client = Client::new(pipeline, service.address(), script, watch);
-    tokio::join!(direct(&client, &service), client.make_calls(rate), live::show(&client, &service, rate),);
+    // The show comes first: a half second that ends as the service is switched belongs before it.
+    tokio::join!(
+        biased;
+        live::show(&client, &service, rate),
+        direct(&client, &service),
+        client.make_calls(rate),
+    );
     let log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let breaker = client.pipeline.breaker().map(|breaker| circuit(&log, breaker.state(), script));
     Ok(Outcome { calls: client.calls(), seen: service.seen(), breaker })

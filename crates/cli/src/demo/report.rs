@@ -1,4 +1,5 @@
-//! The summary at the end: a table for people, one JSON object for programs. Data, so it goes to stdout.
+//! The summary at the end: a table for people, one JSON object for programs.
+//! Data, so it goes to stdout; it must not hide what our way costs.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -53,12 +54,22 @@ impl Report {
             let (ours, theirs) = (number(&self.steadfast), number(&self.three_attempts));
             let _ = writeln!(table, "{words:<58}  {ours:>9}  {theirs:>10}");
         }
-        let (ours, theirs) = (self.steadfast.seen.while_down, self.three_attempts.seen.while_down);
-        let _ = writeln!(table, "\nWhile it was down, the service got {ours} requests instead of {theirs}.");
-        if let Some(breaker) = &self.steadfast.breaker {
-            let _ = writeln!(table, "{}", in_words(breaker));
-        }
+        let _ = writeln!(table, "\n{}", self.in_words());
         table
+    }
+
+    /// What it won, and what it cost.
+    fn in_words(&self) -> String {
+        let (ours, theirs) = (&self.steadfast, &self.three_attempts);
+        let mut words = format!(
+            "While it was down, the service got {} requests instead of {}.\n\
+             The price: {} calls were refused when it was up again, until probes had succeeded.",
+            ours.seen.while_down, theirs.seen.while_down, ours.calls.refused_while_up,
+        );
+        if let Some(breaker) = &ours.breaker {
+            let _ = write!(words, "\n{}", breaker.in_words());
+        }
+        words
     }
 
     fn heading(&self) -> String {
@@ -79,17 +90,16 @@ impl Report {
     }
 }
 
-fn in_words(breaker: &Circuit) -> String {
-    let Circuit { state, trips, failed_probes, closed_after } = breaker;
-    let end = match closed_after {
-        Some(time) => format!("closed {time:.1?} after the service was back"),
-        None => format!("{state} at the end"),
-    };
-    format!(
-        "The breaker: {trips} {}, {failed_probes} failed {}, {end}.",
-        plural(*trips, "trip"),
-        plural(*failed_probes, "probe")
-    )
+impl Circuit {
+    fn in_words(&self) -> String {
+        let Self { state, trips, failed_probes, closed_after } = *self;
+        let end = match closed_after {
+            Some(time) => format!("closed {:.1}s after the service was back", time.as_secs_f64()),
+            None => format!("{state} at the end"),
+        };
+        let (trip, probe) = (plural(trips, "trip"), plural(failed_probes, "probe"));
+        format!("The breaker: {trips} {trip}, {failed_probes} failed {probe}, {end}.")
+    }
 }
 
 fn plural(count: u32, noun: &str) -> String {
@@ -180,7 +190,8 @@ requests that reached the service                                 420        168
 calls that took effect although their caller saw an error           1           0
 
 While it was down, the service got 13 requests instead of 1125.
-The breaker: 1 trip, 2 failed probes, closed 912.0ms after the service was back.
+The price: 90 calls were refused when it was up again, until probes had succeeded.
+The breaker: 1 trip, 2 failed probes, closed 0.9s after the service was back.
 ";
         assert_eq!(report().to_table(), expected);
     }

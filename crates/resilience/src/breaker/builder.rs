@@ -249,15 +249,20 @@ impl Builder {
 
     pub(crate) fn build_within(self, name: &str, findings: &mut Findings) -> Breaker {
         self.settings.check(findings);
-        self.make(name)
+        self.make(name, &self.shared_settings())
+    }
+
+    /// The settings, to be shared by all breakers that are made of them.
+    pub(super) fn shared_settings(&self) -> Arc<Settings> {
+        Arc::new(self.settings.clone())
     }
 
     /// Makes one without a check: the registry has checked once for all.
-    pub(super) fn make(&self, name: &str) -> Breaker {
+    pub(super) fn make(&self, name: &str, settings: &Arc<Settings>) -> Breaker {
         let rng = self.seed.map_or_else(Rng::from_entropy, Rng::seeded);
         let control = Control::new(rng, self.clock.now());
         #[cfg_attr(not(test), expect(unused_mut, reason = "test builds plant bugs"))]
-        let mut core = Core::new(name, self.settings.clone(), control);
+        let mut core = Core::new(name, Arc::clone(settings), control);
         #[cfg(test)]
         {
             core.plant = self.plant;

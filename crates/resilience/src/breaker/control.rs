@@ -128,14 +128,14 @@ impl Core {
     fn cause(&self, control: &mut Control, by: Option<By>, input: Input, now: Moment) -> Cause {
         match by {
             Some(By::Trip(trip)) => {
-                self.trip.store(Arc::clone(&trip));
+                self.trip.store(Some(Arc::clone(&trip)));
                 control.forced_by = None;
                 Cause::Tripped(trip)
             }
             Some(By::Operator(who)) => {
                 if matches!(input, Input::ForceOpen { .. }) {
                     let words = Some(format!("{}: {}", who.who, who.why));
-                    self.trip.store(self.new_trip(Reason::Forced, Verdict::success(), words, now));
+                    self.trip.store(Some(self.new_trip(Reason::Forced, Verdict::success(), words, now)));
                 }
                 control.forced_by = Some(who.clone());
                 Cause::Operator(who)

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 
 use super::control::Control;
 use super::event::Announcer;
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     tick: u64,
     slow_over: Duration,
     ring: Option<Ring>,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     pub(super) name: Arc<str>,
     successes: Tally,
     failures: Tally,
@@ -69,7 +69,8 @@ pub(crate) struct Core {
     pub(super) progress: AtomicU64,
     late: AtomicU64,
     pub(super) last_failure: Mutex<Option<(Verdict, Moment)>>,
-    pub(super) trip: ArcSwap<Trip>,
+    /// What tripped it last.
+    pub(super) trip: ArcSwapOption<Trip>,
     pub(super) control: Mutex<Control>,
     pub(super) announcer: Announcer,
     #[cfg(test)]
@@ -77,19 +78,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(name: &str, settings: Settings, control: Control) -> Self {
+    pub(super) fn new(name: &str, settings: Arc<Settings>, control: Control) -> Self {
         let name: Arc<str> = name.into();
         let (window, ring) = match settings.span {
             Span::Time(window) => (window, None),
             // Kinds are counted over time in either case.
             Span::Calls(calls) => (KIND_WINDOW, Some(Ring::new(calls))),
-        };
-        let no_trip = Trip {
-            breaker: Arc::clone(&name),
-            at: Moment::ZERO,
-            reason: Reason::Asked,
-            failure: Verdict::success(),
-            message: None,
         };
         Self {
             word: AtomicU64::new(word(1, State::Closed)),
@@ -109,7 +103,7 @@ impl Core {
             progress: AtomicU64::new(0),
             late: AtomicU64::new(0),
             last_failure: Mutex::new(None),
-            trip: ArcSwap::from_pointee(no_trip),
+            trip: ArcSwapOption::empty(),
             control: Mutex::new(control),
             announcer: Announcer::default(),
             #[cfg(test)]

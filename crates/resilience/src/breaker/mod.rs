@@ -91,8 +91,7 @@ impl Breaker {
     /// What tripped it last, if anything did.
     #[must_use]
     pub fn last_trip(&self) -> Option<Arc<Trip>> {
-        let trip = self.core.trip.load_full();
-        (trip.at != Moment::ZERO || !trip.failure.is_success()).then_some(trip)
+        self.core.trip.load_full()
     }
 
     /// The last failure that it counted, and when.

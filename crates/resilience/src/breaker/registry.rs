@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use super::settings::Settings;
 use super::{Breaker, Builder};
 use crate::clock::{Clock, Moment, nanos};
 use crate::problem::{BuildError, Code, Findings};
@@ -35,6 +36,7 @@ pub struct Registry {
 struct Inner {
     name: String,
     template: Builder,
+    settings: Arc<Settings>,
     clock: Clock,
     max_keys: usize,
     idle: Duration,
@@ -98,6 +100,7 @@ impl RegistryBuilder {
         Ok(Registry {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
+                settings: self.template.shared_settings(),
                 template: self.template,
                 clock: self.clock,
                 max_keys: self.max_keys,
@@ -141,7 +144,7 @@ impl Registry {
             entry.touch(now);
             return entry.breaker.clone();
         }
-        let breaker = inner.template.make(&format!("{}/{key}", inner.name));
+        let breaker = inner.template.make(&format!("{}/{key}", inner.name), &inner.settings);
         let share = inner.max_keys.div_ceil(SHARDS);
         if shard.len() >= share {
             evict(&mut shard, inner.idle, now);

@@ -137,9 +137,9 @@ impl Refused {
         (self.retry_in != u64::MAX).then(|| Duration::from_nanos(self.retry_in))
     }
 
-    /// What tripped the breaker last.
+    /// What tripped the breaker last; `None` when nothing ever did, and an operator asked for probes.
     #[must_use]
-    pub fn trip(&self) -> Arc<Trip> {
+    pub fn trip(&self) -> Option<Arc<Trip>> {
         self.core.trip.load_full()
     }
 }
@@ -157,7 +157,10 @@ impl fmt::Debug for Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "circuit `{}` is {}, not attempted ({})", self.breaker(), self.state, self.trip())?;
+        write!(f, "circuit `{}` is {}, not attempted", self.breaker(), self.state)?;
+        if let Some(trip) = self.trip() {
+            write!(f, " ({trip})")?;
+        }
         match self.retry_in() {
             Some(wait) if wait.is_zero() => f.write_str("; a probe is under way, try again soon"),
             Some(wait) => write!(f, "; next probe in {wait:.1?}"),

@@ -4,7 +4,7 @@
 //! over by the next writer in one compare-and-swap, so there is no moment at which a bucket is half cleared.
 //!
 //! Writers of one thread stay on one stripe. A tally starts with one stripe and grows to several the first time two
-//! writers collide: a quiet breaker costs 80 bytes, a busy one does not slow its callers down.
+//! writers collide: a quiet breaker stays small, a busy one does not slow its callers down.
 
 use std::sync::OnceLock;
 
@@ -31,13 +31,17 @@ const STRIPES_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Tally {
     first: Stripe,
-    rest: OnceLock<Box<[Stripe]>>,
+    rest: OnceLock<Box<[Padded]>>,
 }
 
-/// The buckets, [`BUCKETS`] of them. Aligned so that no two stripes share a cache line, nor the pair of lines that the processor fetches together.
+/// The buckets, [`BUCKETS`] of them.
+#[derive(Debug, Default)]
+struct Stripe([AtomicU64; 10]);
+
+/// Aligned so that no two stripes share a cache line, nor the pair of lines that the processor fetches together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Stripe([AtomicU64; 10]);
+struct Padded(Stripe);
 
 impl Tally {
     pub(crate) fn new() -> Self {
@@ -63,7 +67,7 @@ impl Tally {
 
     #[cold]
     fn add_contended(&self, generation: u64, tick: u64) {
-        let stripes = self.rest.get_or_init(|| (0..stripe_count()).map(|_| Stripe::default()).collect());
+        let stripes = self.rest.get_or_init(|| (0..stripe_count()).map(|_| Padded::default()).collect());
         let stripe = mine(stripes);
         while !stripe.try_add(generation, tick, 1) {}
     }
@@ -83,7 +87,10 @@ impl Tally {
 
     /// The events of `generation` in the ten ticks that end with `tick`.
     pub(crate) fn sum(&self, generation: u64, tick: u64) -> u64 {
-        let rest = self.rest.get().map_or(0, |stripes| stripes.iter().map(|s| s.sum(generation, tick)).sum());
+        let rest = self
+            .rest
+            .get()
+            .map_or(0, |stripes| stripes.iter().map(|stripe| stripe.0.sum(generation, tick)).sum());
         self.first.sum(generation, tick) + rest
     }
 }
@@ -151,9 +158,9 @@ fn is_newer(word: u64, generation: u64, tick: u64) -> bool {
 }
 
 #[inline]
-fn mine(stripes: &[Stripe]) -> &Stripe {
+fn mine(stripes: &[Padded]) -> &Stripe {
     // The number of stripes is a power of two.
-    &stripes[thread_number() & (stripes.len() - 1)]
+    &stripes[thread_number() & (stripes.len() - 1)].0
 }
 
 fn stripe_count() -> usize {

@@ -24,8 +24,8 @@ fn open_refuses_with_state_time_and_cause() {
     assert_eq!((refused.breaker(), refused.state()), ("test", State::Open));
     let wait = refused.retry_in().unwrap();
     assert!(wait >= s(6) && wait <= s(7), "10 s and up to a tenth more, less the 4 s: {wait:?}");
-    assert_eq!(refused.trip().failure.kind(), Kind::TIMEOUT);
-    assert_eq!(refused.trip().at, at(0));
+    assert_eq!(refused.trip().unwrap().failure.kind(), Kind::TIMEOUT);
+    assert_eq!(refused.trip().unwrap().at, at(0));
     let text = refused.to_string();
     for part in [
         "circuit `test` is open",

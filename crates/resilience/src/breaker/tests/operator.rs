@@ -71,6 +71,19 @@ fn half_open_by_hand_probes_at_once() {
 }
 
 #[test]
+fn a_refusal_of_a_breaker_that_never_tripped_names_no_trip() {
+    let (clock, breaker) = with_clock();
+    breaker.half_open("eve", "drill");
+    let _probe = breaker.try_acquire(clock.now()).unwrap();
+    let refused = breaker.try_acquire(clock.now()).unwrap_err();
+    assert!(refused.trip().is_none());
+    assert_eq!(
+        refused.to_string(),
+        "circuit `test` is half-open, not attempted; a probe is under way, try again soon"
+    );
+}
+
+#[test]
 fn reset_zeroes_the_counts() {
     let clock = VirtualClock::new();
     let breaker = Breaker::failures(3).clock(&clock).build("test").unwrap();
