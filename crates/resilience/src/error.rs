@@ -90,7 +90,9 @@ impl<E> Error<E> {
         }
     }
 
-    /// Whether a breaker refused the call, so that nothing was attempted.
+    /// Whether a breaker refused the call, so that nothing was attempted. A call that failed first and was refused when
+    /// it came back to try again is not: its cause is its own error, and its [`stop`](Self::stop) is
+    /// [`Stop::BreakerOpen`].
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self.cause, Cause::Refused(_))
@@ -146,10 +148,10 @@ impl<E> fmt::Display for Error<E> {
             Cause::TimedOut => write!(f, "the operation took too long; {}", self.stop)?,
             Cause::Cancelled => f.write_str("the caller cancelled before the first try")?,
         }
-        match &self.story {
-            Some(story) => write!(f, " ({story})"),
-            None => Ok(()),
+        if let Some(story) = &self.story {
+            write!(f, " ({story})")?;
         }
+        write!(f, " [{}]", self.code())
     }
 }
 

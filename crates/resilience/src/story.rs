@@ -11,6 +11,9 @@ use crate::key::IdempotencyKey;
 const KEPT: usize = 64;
 const KEPT_FIRST: usize = 16;
 
+/// The system's coarse clock moves in steps of up to 4 ms: below that, a number would say more than is known.
+const CLOCK_STEP: Duration = Duration::from_millis(5);
+
 /// What happened during a call that failed.
 #[derive(Clone, Debug)]
 pub struct Story {
@@ -115,7 +118,12 @@ impl Story {
 impl fmt::Display for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.attempts == 1 { "attempt" } else { "attempts" };
-        write!(f, "{} {plural} in {:.1?}", self.attempts, self.elapsed)?;
+        write!(f, "{} {plural} in ", self.attempts)?;
+        if self.elapsed < CLOCK_STEP {
+            write!(f, "under {CLOCK_STEP:?}")?;
+        } else {
+            write!(f, "{:.1?}", self.elapsed)?;
+        }
         if self.throttled > 0 {
             write!(f, ", {} throttled", self.throttled)?;
         }

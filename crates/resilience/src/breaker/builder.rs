@@ -155,7 +155,7 @@ impl Builder {
         self
     }
 
-    /// How long it stays open, lengthened by up to 10 % at random. Default: 5 s.
+    /// How long it stays open the first time ([`growing_by`](Self::growing_by) for the next), lengthened by up to 10 % at random. Default: 5 s.
     pub fn open_for(mut self, time: Duration) -> Self {
         self.settings.open.first = time;
         self.settings.open.cap = self.settings.open.cap.max(time);
@@ -213,7 +213,7 @@ impl Builder {
         self
     }
 
-    /// Told of every state change.
+    /// Told of every state change: see [`Breaker::on_change`].
     pub fn on_change(mut self, listener: impl Fn(&Change) + Send + Sync + 'static) -> Self {
         self.listeners.push(Arc::new(listener));
         self

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::core::{Core, MODE_BITS, word};
-use super::event::{Cause, Change, Override};
+use super::event::{Change, ChangeCause, Override};
 use super::state::{Input, Phase, State, transition};
 use super::trip::{Reason, Trip};
 use crate::classify::Verdict;
@@ -116,6 +116,7 @@ impl Core {
             at: now,
             from,
             to: next.state,
+            open_for: (next.until > now && next.until != Moment::FAR).then(|| next.until.since(now)),
             cause,
         };
         if control.history.len() == HISTORY {
@@ -125,12 +126,12 @@ impl Core {
         self.announcer.queue(change);
     }
 
-    fn cause(&self, control: &mut Control, by: Option<By>, input: Input, now: Moment) -> Cause {
+    fn cause(&self, control: &mut Control, by: Option<By>, input: Input, now: Moment) -> ChangeCause {
         match by {
             Some(By::Trip(trip)) => {
                 self.trip.store(Some(Arc::clone(&trip)));
                 control.forced_by = None;
-                Cause::Tripped(trip)
+                ChangeCause::Tripped(trip)
             }
             Some(By::Operator(who)) => {
                 if matches!(input, Input::ForceOpen { .. }) {
@@ -138,12 +139,12 @@ impl Core {
                     self.trip.store(Some(self.new_trip(Reason::Forced, Verdict::success(), words, now)));
                 }
                 control.forced_by = Some(who.clone());
-                Cause::Operator(who)
+                ChangeCause::Operator(who)
             }
             None => match input {
-                Input::ProbeDue => Cause::ProbeDue,
-                Input::Recovered => Cause::Recovered,
-                _ => Cause::Elsewhere,
+                Input::ProbeDue => ChangeCause::ProbeDue,
+                Input::Recovered => ChangeCause::Recovered,
+                _ => ChangeCause::Elsewhere,
             },
         }
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::State;
 use super::trip::Trip;
@@ -24,14 +25,16 @@ pub struct Change {
     pub from: State,
     /// The state now.
     pub to: State,
+    /// How long it stays open now; `None` when it is not open, or has no end.
+    pub open_for: Option<Duration>,
     /// Why.
-    pub cause: Cause,
+    pub cause: ChangeCause,
 }
 
 /// Why a state changed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum ChangeCause {
     /// A rule was broken, or a probe failed.
     Tripped(Arc<Trip>),
     /// The open time is over.
@@ -55,13 +58,17 @@ pub struct Override {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "circuit `{}`: {} -> {} (", self.breaker, self.from, self.to)?;
+        write!(f, "circuit `{}`: {} -> {}", self.breaker, self.from, self.to)?;
+        if let Some(time) = self.open_for {
+            write!(f, " for {time:.1?}")?;
+        }
+        f.write_str(" (")?;
         match &self.cause {
-            Cause::Tripped(trip) => write!(f, "{trip})"),
-            Cause::ProbeDue => f.write_str("the open time is over)"),
-            Cause::Recovered => f.write_str("probes succeeded)"),
-            Cause::Operator(by) => write!(f, "{}: {})", by.who, by.why),
-            Cause::Elsewhere => f.write_str("another instance said so)"),
+            ChangeCause::Tripped(trip) => write!(f, "{trip})"),
+            ChangeCause::ProbeDue => f.write_str("the open time is over)"),
+            ChangeCause::Recovered => f.write_str("probes succeeded)"),
+            ChangeCause::Operator(by) => write!(f, "{}: {})", by.who, by.why),
+            ChangeCause::Elsewhere => f.write_str("another instance said so)"),
         }
     }
 }

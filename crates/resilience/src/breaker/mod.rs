@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use builder::Builder;
-pub use event::{Cause, Change, Listener, Override};
+pub use event::{Change, ChangeCause, Listener, Override};
 pub use permit::Permit;
 pub use registry::{Registry, RegistryBuilder};
 pub use state::State;
@@ -118,7 +118,8 @@ impl Breaker {
         lock(&self.core.control).forced_by.clone()
     }
 
-    /// Tells `listener` of every state change from now on, in order, outside of all locks.
+    /// Tells `listener` of every state change from now on, in order, outside of all locks. It runs on the thread of the
+    /// caller whose outcome changed the state, before that caller gets its result: it must not block.
     pub fn on_change(&self, listener: impl Fn(&Change) + Send + Sync + 'static) {
         self.core.announcer.listen(Arc::new(listener));
     }

@@ -35,6 +35,8 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     ticket: Option<Ticket>,
     outer: Nesting,
     previous: Option<Kind>,
+    /// When the budget paid for the retry that comes next.
+    paid: Option<Moment>,
     /// Made at the first failure: a call that succeeds never needs them.
     failed: Option<Box<Failed>>,
 }
@@ -93,6 +95,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             ticket: None,
             outer: own.and_then(|own| own.under).unwrap_or_else(Nesting::current),
             previous: None,
+            paid: None,
             failed: None,
             pipeline,
             options,
@@ -174,7 +177,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     /// A refusal ends the call, unless it was asked to wait for the breaker and the deadline leaves room for that.
     #[cold]
-    fn refused(&self, refused: Refused, now: Moment) -> Begin {
+    fn refused(&mut self, refused: Refused, now: Moment) -> Begin {
         if self.pipeline.wait_for_breaker
             && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
         {
@@ -182,6 +185,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             if now + wait < deadline {
                 return Begin::Wait(wait);
             }
+        }
+        if let (Some(paid), Some(budget)) = (self.paid.take(), &self.pipeline.budget) {
+            budget.refund(paid);
         }
         Begin::End(Stop::BreakerOpen, Some(refused))
     }
@@ -286,7 +292,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     }
 
     /// A retry that the policy grants must also be let through by the breaker and paid from the budget.
-    fn check_wait(&self, wait: Duration, now: Moment) -> Decision {
+    fn check_wait(&mut self, wait: Duration, now: Moment) -> Decision {
         let refusing =
             self.pipeline.breaker.as_ref().is_some_and(|breaker| breaker.core().refuses_at(now + wait));
         if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
@@ -295,6 +301,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.pipeline.budget.as_ref().is_some_and(|budget| !budget.withdraw(now)) {
             return Decision::Stop(Stop::BudgetSpent);
         }
+        self.paid = Some(now);
         Decision::After(wait)
     }
 

@@ -126,6 +126,11 @@ impl Budget {
         false
     }
 
+    /// Gives back a retry taken out at `taken` that was never made, because a breaker refused it.
+    pub fn refund(&self, taken: Moment) {
+        self.inner.retries.take_back(0, taken.as_nanos() / self.inner.tick);
+    }
+
     /// Retries left at this moment.
     #[must_use]
     pub fn left(&self, now: Moment) -> u64 {

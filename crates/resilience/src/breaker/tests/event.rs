@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::super::Cause;
+use super::super::ChangeCause;
 use super::*;
 
 #[test]
@@ -43,9 +43,13 @@ fn causes_tell_trips_probes_and_recoveries_apart() {
     fails(&breaker, at(1), 1);
     succeeds(&breaker, at(20), 1);
     let causes = causes.lock().unwrap();
-    assert!(matches!(&causes[0], Cause::Tripped(trip) if trip.failure == TIMEOUT));
-    assert!(matches!(causes[1], Cause::ProbeDue));
-    assert!(matches!(causes[2], Cause::Recovered));
+    assert!(
+        breaker.history()[0].open_for.is_some_and(|time| time >= s(5))
+            && breaker.history()[1].open_for.is_none()
+    );
+    assert!(matches!(&causes[0], ChangeCause::Tripped(trip) if trip.failure == TIMEOUT));
+    assert!(matches!(causes[1], ChangeCause::ProbeDue));
+    assert!(matches!(causes[2], ChangeCause::Recovered));
 }
 
 #[test]

@@ -116,6 +116,24 @@ fn a_retry_gives_up_as_soon_as_the_breaker_opens() {
 }
 
 #[test]
+fn a_retry_that_the_breaker_refuses_after_its_wait_costs_no_budget() {
+    let breaker = Breaker::standard().build("shared").unwrap();
+    let budget = Budget::share(0.1).reserve(5).build().unwrap();
+    let opening = breaker.clone();
+    let retry = Retry::fixed(s(1)).no_jitter().after_failed_try(move |failed| {
+        if failed.retries == 1 {
+            opening.force_open(None, "test", "down"); // the retry is granted and paid for by now
+        }
+    });
+    let (_, pipeline) = bench(|builder| builder.retry(retry).shared_breaker(&breaker).shared_budget(&budget));
+    let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
+    let error = error.unwrap_err();
+    assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::BreakerOpen, 2));
+    assert!(!error.is_refused(), "its own error is the cause");
+    assert_eq!(budget.left(pipeline.now()), 4, "one retry was made, the other one was given back");
+}
+
+#[test]
 fn waiting_for_the_breaker_is_opt_in_and_keeps_the_deadline() {
     let breaker = || Breaker::consecutive(1).open_for(s(10)).successes_to_close(1);
     let (clock, pipeline) = bench(|builder| builder.breaker(breaker()).wait_for_breaker());

@@ -31,7 +31,7 @@ fn the_error_tells_attempts_time_waits_and_the_last_error_as_source() {
     assert_eq!(error.source().unwrap().to_string(), "the service said overloaded");
     assert_eq!(
         error.to_string(),
-        "the operation failed; all retries are used (3 attempts in 11.5s, waits 3.0s 7.0s; last: transient overloaded)"
+        "the operation failed; all retries are used (3 attempts in 11.5s, waits 3.0s 7.0s; last: transient overloaded) [SF302]"
     );
     assert_eq!((error.code(), error.stop()), (Code::Failed, Stop::MaxRetries));
 }
@@ -42,7 +42,7 @@ fn a_first_failure_has_a_story_too() {
     let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::WRONG)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the operation failed; the error is terminal (1 attempt in 0.0ns; last: terminal bad-request)"
+        "the operation failed; the error is terminal (1 attempt in under 5ms; last: terminal bad-request) [SF302]"
     );
     let hinted = Fault(Verdict::throttled(Kind::THROTTLED).with_hint(s(90)));
     let error = pipeline.run_blocking(|_| Err::<(), _>(hinted.clone())).unwrap_err();
