@@ -34,6 +34,7 @@ fn old_successes_and_old_retries_fall_out_of_the_window() {
     let budget = Budget::share(0.1).reserve(2).window(s(10)).build().unwrap();
     (0..100).for_each(|_| budget.deposit(at(1)));
     assert_eq!(drain(&budget, at(5)), 10);
+    assert_eq!((budget.left(at(10)), budget.left(at(12)), budget.left(at(16))), (0, 0, 2));
     assert_eq!(drain(&budget, at(12)), 0, "the successes are gone, the retries of 7 s ago are not");
     assert_eq!(drain(&budget, at(16)), 2, "now those are gone too, and the reserve is back");
 }

@@ -197,6 +197,16 @@ fn a_resumed_state_goes_on_where_it_was() {
     let at = At::now(Moment::ZERO + s(2));
     assert_eq!(retry.next(&mut state, &TIMEOUT, at), Decision::After(ms(1500)));
     assert_eq!(retry.next(&mut state, &TIMEOUT, at), Decision::Stop(Stop::MaxRetries));
+    // Decorrelated jitter reaches three times the wait before, also when that was before a restart.
+    let wandering =
+        Retry::exponential().min_backoff(ms(1)).jitter(super::super::Jitter::Decorrelated).build().unwrap();
+    let reached = |last: Duration| {
+        (0..50).any(|_| match wandering.next(&mut wandering.resume(Moment::ZERO, 1, last), &TIMEOUT, at) {
+            Decision::After(wait) => wait > ms(100),
+            Decision::Stop(_) => false,
+        })
+    };
+    assert!(reached(s(3)) && !reached(ms(1)));
 }
 
 #[test]
