@@ -77,6 +77,7 @@ fn settings_without_effect_are_warned_of() {
         (Retry::none().kind_retries(Kind::TIMEOUT, 2), "retry.max_retries"),
         (Retry::schedule([s(1), s(2)]).max_retries(3), "retry.max_retries"),
         (Retry::immediate().max_retries(2), "retry.max_retries"),
+        (Retry::adaptive(Retry::immediate()).max_retries(2), "retry.max_retries"),
         (Retry::exponential().kind_retries(Kind::TIMEOUT, 1).kind_retries(Kind::TIMEOUT, 2), "retry.on_kind"),
         (Retry::exponential().max_elapsed(ms(100)), "retry.max_elapsed"),
     ] {
