@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::breaker::Refused;
+use crate::classify::{Classify, Kind, Verdict};
 use crate::problem::Code;
 use crate::retry::Stop;
 use crate::story::Story;
@@ -30,8 +31,11 @@ pub enum Cause<E> {
     TimedOut,
     /// The circuit breaker refused: nothing was attempted.
     Refused(Refused),
-    /// The caller cancelled before anything else happened.
-    Cancelled,
+    /// The caller cancelled before any attempt had ended.
+    Cancelled {
+        /// Whether an attempt was under way: its request may have taken effect.
+        under_way: bool,
+    },
 }
 
 impl<E> Error<E> {
@@ -124,14 +128,21 @@ impl<E> Error<E> {
     /// nor for what the caller cancelled.
     #[must_use]
     pub fn allows_fallback(&self) -> bool {
-        !matches!(self.stop, Stop::Terminal | Stop::Neutral | Stop::Cancelled)
+        match self.stop {
+            Stop::Terminal | Stop::Cancelled => false,
+            // The one neutral outcome that a fallback is for: a pipeline inside of this one was refused.
+            Stop::Neutral => {
+                self.story().and_then(Story::last).is_some_and(|last| last.failure.kind() == Kind::REFUSED)
+            }
+            _ => true,
+        }
     }
 
     /// The code, with a page in `docs/errors`.
     #[must_use]
     pub fn code(&self) -> Code {
         match (&self.cause, self.stop) {
-            (_, Stop::Cancelled) | (Cause::Cancelled, _) => Code::Cancelled,
+            (_, Stop::Cancelled) | (Cause::Cancelled { .. }, _) => Code::Cancelled,
             (Cause::Refused(_), _) => Code::Refused,
             (Cause::TimedOut, _) => Code::TimedOut,
             (Cause::Operation(_), _) => Code::Failed,
@@ -145,13 +156,52 @@ impl<E> fmt::Display for Error<E> {
         match &self.cause {
             Cause::Refused(refused) => refused.fmt(f)?,
             Cause::Operation(_) => write!(f, "the operation failed; {}", self.stop)?,
+            Cause::TimedOut if self.story.is_none() && self.stop == Stop::Deadline => {
+                f.write_str("the deadline had passed before the first try")?;
+            }
             Cause::TimedOut => write!(f, "the operation took too long; {}", self.stop)?,
-            Cause::Cancelled => f.write_str("the caller cancelled before the first try")?,
+            Cause::Cancelled { under_way: false } => {
+                f.write_str("the caller cancelled before the first try")?;
+            }
+            Cause::Cancelled { under_way: true } => {
+                f.write_str("the caller cancelled during the first try, which may have taken effect")?;
+            }
         }
         if let Some(story) = &self.story {
             write!(f, " ({story})")?;
         }
         write!(f, " [{}]", self.code())
+    }
+}
+
+/// A pipeline inside of another one: its last error means what it meant, and a refusal, which attempted nothing, says
+/// nothing about the service around it.
+impl<E: Classify> Classify for Error<E> {
+    fn classify(&self) -> Verdict {
+        match &self.cause {
+            Cause::Operation(error) => error.classify(),
+            Cause::TimedOut => Verdict::transient(Kind::TIMEOUT),
+            Cause::Refused(refused) => refused.classify(),
+            Cause::Cancelled { .. } => Verdict::neutral(Kind::CANCELLED),
+        }
+    }
+
+    fn message(&self) -> Option<String> {
+        match &self.cause {
+            Cause::Operation(error) => error.message(),
+            _ => Some(self.to_string()),
+        }
+    }
+}
+
+impl Classify for Refused {
+    fn classify(&self) -> Verdict {
+        let verdict = Verdict::neutral(Kind::REFUSED).without_effect();
+        self.retry_in().map_or(verdict, |wait| verdict.with_hint(wait))
+    }
+
+    fn message(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 

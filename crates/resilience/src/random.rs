@@ -1,4 +1,5 @@
-//! Randomness: jitter and keys. The one module that asks for it, so that a seed replays a run.
+//! Randomness for waits and open times: the one module that asks for it, so that a seed replays a run. (Keys come from
+//! `key`, which must never repeat and takes no seed.)
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

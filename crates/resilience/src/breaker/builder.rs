@@ -10,7 +10,7 @@ use super::event::{Change, Listener};
 use super::settings::{Settings, Slow, Span};
 use crate::classify::Kind;
 use crate::clock::Clock;
-use crate::problem::{BuildError, Findings};
+use crate::problem::{BuildError, Findings, Problem};
 use crate::random::Rng;
 
 /// Settings of a [`Breaker`], not yet checked.
@@ -175,7 +175,7 @@ impl Builder {
         self
     }
 
-    /// Calls that go through at once while half-open. Default: 1.
+    /// Calls that go through at once while half-open. Default: 1. Terminal answers neither close nor open it.
     pub fn half_open_permits(mut self, calls: u16) -> Self {
         self.settings.permits = calls;
         self
@@ -237,6 +237,16 @@ impl Builder {
         self
     }
 
+    /// Checks the settings and makes nothing; returns the warnings, which [`build`](Self::build) does not show.
+    ///
+    /// # Errors
+    /// Every setting that makes no sense, with what to do about it.
+    pub fn check(&self) -> Result<Vec<Problem>, BuildError> {
+        let mut findings = Findings::default();
+        self.settings.check(&mut findings);
+        findings.finish("breaker")
+    }
+
     /// Checks the settings and makes the breaker.
     ///
     /// # Errors
@@ -271,6 +281,14 @@ impl Builder {
             core.announcer.listen(Arc::clone(listener));
         }
         Breaker { core: Arc::new(core), clock: self.clock.clone() }
+    }
+
+    pub(crate) fn set_seed_if_none(&mut self, seed: Option<u64>) {
+        self.seed = self.seed.or(seed);
+    }
+
+    pub(crate) fn has_timeout(&self) -> bool {
+        self.settings.timeout.is_some()
     }
 
     pub(crate) fn set_clock_if_default(&mut self, clock: &Clock) {

@@ -141,11 +141,14 @@ impl Core {
                 control.forced_by = Some(who.clone());
                 ChangeCause::Operator(who)
             }
-            None => match input {
-                Input::ProbeDue => ChangeCause::ProbeDue,
-                Input::Recovered => ChangeCause::Recovered,
-                _ => ChangeCause::Elsewhere,
-            },
+            None => {
+                control.forced_by = None;
+                match input {
+                    Input::ProbeDue => ChangeCause::ProbeDue,
+                    Input::Recovered => ChangeCause::Recovered,
+                    _ => ChangeCause::Elsewhere,
+                }
+            }
         }
     }
 }

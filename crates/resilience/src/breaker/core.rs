@@ -394,7 +394,10 @@ impl Core {
     }
 
     fn trip(&self, generation: u64, reason: Reason, hold: Duration, ended: Ended<'_>) {
-        let trip = self.new_trip(reason, *ended.verdict, (ended.message)(), ended.now);
+        // A slow success is what failed here.
+        let slow = Verdict::transient(Kind::SLOW);
+        let failure = if ended.verdict.is_success() { slow } else { *ended.verdict };
+        let trip = self.new_trip(reason, failure, (ended.message)(), ended.now);
         self.change(Some(generation), Input::Tripped { hold }, Some(trip), ended.now);
     }
 

@@ -212,7 +212,9 @@ impl Settings {
                 format!("a window of {calls} calls never holds {} calls: no ratio can trip", self.min_calls),
             );
         }
-        if let (Span::Time(window), None, None) = (self.span, self.consecutive, self.failures) {
+        if let (Span::Time(window), None, None) = (self.span, self.consecutive, self.failures)
+            && (self.ratio.is_some() || self.slow.is_some())
+        {
             let rate = f64::from(self.min_calls) / window.as_secs_f64();
             findings.warn(
                 Code::NeverTrips,

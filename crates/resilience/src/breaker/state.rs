@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::Moment;
-use crate::retry::scaled;
+use crate::clock::{Moment, scaled};
 
 /// What a breaker does with calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

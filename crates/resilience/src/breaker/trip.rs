@@ -60,10 +60,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ratio { failures, calls } => write!(f, "{failures} of {calls} calls failed"),
-            Self::Failures(count) => write!(f, "{count} calls failed"),
+            Self::Failures(count) => write!(f, "{} failed", Calls(*count)),
+            Self::Consecutive(1) => f.write_str("1 call failed"),
             Self::Consecutive(count) => write!(f, "{count} calls failed in a row"),
             Self::Slow { slow, calls } => write!(f, "{slow} of {calls} calls were slow"),
-            Self::Kind(count) => write!(f, "{count} calls failed in the same way"),
+            Self::Kind(count) => write!(f, "{} failed in the same way", Calls(*count)),
             Self::AtOnce => f.write_str("one such failure is enough"),
             Self::Hint(hint) => write!(f, "the service asked for {hint:?} of peace"),
             Self::Probe => f.write_str("a probe failed"),
@@ -75,6 +76,15 @@ impl fmt::Display for Reason {
             Self::Elsewhere => f.write_str("another instance tripped"),
             Self::Forced => f.write_str("an operator forced it"),
         }
+    }
+}
+
+/// So many calls, in words.
+struct Calls(u64);
+
+impl fmt::Display for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, if self.0 == 1 { "call" } else { "calls" })
     }
 }
 
@@ -137,7 +147,8 @@ impl Refused {
         (self.retry_in != u64::MAX).then(|| Duration::from_nanos(self.retry_in))
     }
 
-    /// What tripped the breaker last; `None` when nothing ever did, and an operator asked for probes.
+    /// What tripped the breaker last, as it is known now: of a refusal that is kept for long, it may tell a later trip.
+    /// `None` when nothing ever did, and an operator asked for probes.
     #[must_use]
     pub fn trip(&self) -> Option<Arc<Trip>> {
         self.core.trip.load_full()

@@ -100,6 +100,8 @@ impl Kind {
     pub const DENIED: Self = Self("denied");
     /// The thing asked for does not exist.
     pub const NOT_FOUND: Self = Self("not-found");
+    /// A circuit breaker refused: nothing was attempted.
+    pub const REFUSED: Self = Self("refused");
     /// The caller gave up.
     pub const CANCELLED: Self = Self("cancelled");
     /// A call that succeeded but took longer than the breaker's limit.

@@ -28,6 +28,8 @@ use super::Moment;
 /// Give it to a pipeline or a breaker with `Clock::from(&clock)`. Then either move it by hand with
 /// [`advance`](Self::advance), or run a future with [`block_on`](Self::block_on), which jumps to the next timer
 /// whenever nothing else can run. A blocking wait moves the clock itself.
+///
+/// Mind the retry budget in small tests: its reserve is three retries in ten seconds of this clock.
 #[derive(Clone, Default)]
 pub struct VirtualClock {
     shared: Arc<Mutex<Timers>>,
@@ -94,6 +96,10 @@ impl VirtualClock {
                 None => panic!("virtual time: the future waits, but for no timer"),
             }
         }
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     fn next_due(&self) -> Option<Moment> {

@@ -82,6 +82,17 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// `wait * factor`, at most `u64::MAX` nanoseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float cast saturates: negative becomes 0, too large becomes u64::MAX, which is what is wanted"
+)]
+pub(crate) fn scaled(wait: Duration, factor: f64) -> Duration {
+    Duration::from_nanos((nanos(wait) as f64 * factor) as u64)
+}
+
 /// Where a pipeline and a breaker take the time from.
 #[derive(Clone, Default)]
 pub struct Clock(Source);
@@ -98,7 +109,8 @@ enum Source {
 
 impl Clock {
     /// The machine's monotonic clock. On Linux the coarse one: 9 ns to read instead of 23 or more, and up to
-    /// 4 ms behind, which is little against waits and windows.
+    /// 4 ms behind, which is little against waits and windows. On a paused tokio runtime waits end at once while this
+    /// clock stands still: use [`Clock::tokio`] there.
     #[must_use]
     pub const fn system() -> Self {
         Self(Source::System)
@@ -121,6 +133,19 @@ impl Clock {
             Source::Tokio => sleep::tokio_now(),
             #[cfg(any(test, feature = "test-util"))]
             Source::Virtual(clock) => clock.now(),
+        }
+    }
+
+    /// Whether moments of both mean the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Source::System, Source::System) => true,
+            #[cfg(feature = "tokio")]
+            (Source::Tokio, Source::Tokio) => true,
+            #[cfg(any(test, feature = "test-util"))]
+            (Source::Virtual(one), Source::Virtual(other)) => one.is_same(other),
+            #[cfg(any(feature = "tokio", test, feature = "test-util"))]
+            _ => false,
         }
     }
 

@@ -213,6 +213,7 @@ impl Builder {
         let breaker = self.breaker.map(|source| match source {
             Source::Own(mut settings) => {
                 settings.set_clock_if_default(&self.clock);
+                settings.set_seed_if_none(self.seed);
                 settings.build_within(&self.name, findings)
             }
             Source::Shared(breaker) => breaker,
@@ -281,6 +282,24 @@ impl Builder {
     }
 
     fn check_waiting(&self, findings: &mut Findings) {
+        if let Some(Source::Own(breaker)) = &self.breaker
+            && breaker.has_timeout()
+        {
+            findings.warn(
+                Code::NoEffect,
+                "breaker.timeout",
+                "in a pipeline attempt_timeout is the limit: set that one",
+            );
+        }
+        if let Some(Source::Shared(breaker)) = &self.breaker
+            && !breaker.clock().is_same(&self.clock)
+        {
+            findings.error(
+                Code::Contradiction,
+                "pipeline.clock",
+                "the shared breaker runs on another clock: build both with the same one",
+            );
+        }
         if self.wait_for_breaker && self.breaker.is_none() {
             findings.warn(Code::NoEffect, "pipeline.wait_for_breaker", "there is no breaker to wait for");
         }

@@ -7,6 +7,7 @@ use super::attempt::Attempt;
 use super::fallback::WithFallback;
 use super::group::Group;
 use super::nesting::Nesting;
+use crate::breaker::Breaker;
 use crate::cancel::{Cancel, Listener};
 use crate::classify::{ErrorsOnly, Judged, Verdict};
 use crate::clock::Moment;
@@ -18,6 +19,7 @@ use crate::retry::Retry;
 pub(crate) struct Options {
     pub(crate) operation: &'static str,
     pub(crate) retry: Option<Retry>,
+    pub(crate) breaker: Option<Breaker>,
     pub(crate) max_retries: Option<u32>,
     pub(crate) max_elapsed: Option<Duration>,
     pub(crate) deadline: Option<Moment>,
@@ -80,7 +82,14 @@ impl<'p, C> Call<'p, C> {
         self
     }
 
-    /// Another number of retries for this operation; 0 for none.
+    /// Another breaker for this call, such as the one of this host or tenant from a
+    /// [`Registry`](crate::breaker::Registry). It must run on the pipeline's clock.
+    pub fn breaker(mut self, breaker: &Breaker) -> Self {
+        self.options.breaker = Some(breaker.clone());
+        self
+    }
+
+    /// Another number of retries for this operation; 0 for none. Without a retry policy it changes nothing.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.options.max_retries = Some(retries);
         self

@@ -10,8 +10,8 @@ use super::Inner;
 use super::attempt::Attempt;
 use super::call::Options;
 use super::nesting::Nesting;
-use crate::breaker::Refused;
 use crate::breaker::core::{Ended, Ticket};
+use crate::breaker::{Breaker, Refused};
 use crate::cancel::Listener;
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
@@ -30,6 +30,8 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     deadline: Option<Moment>,
     key: CallKey,
     begun: bool,
+    /// Whether an attempt has begun and not ended.
+    under_way: bool,
     number: u32,
     attempt_began: Moment,
     ticket: Option<Ticket>,
@@ -90,6 +92,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             deadline,
             key: own.and_then(|own| own.key).map_or_else(CallKey::fresh, CallKey::Given),
             begun: false,
+            under_way: false,
             number: 0,
             attempt_began: started,
             ticket: None,
@@ -110,6 +113,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     pub(crate) fn listener(&self) -> Option<&Listener> {
         self.options.as_deref().and_then(|own| own.cancel.as_ref())
+    }
+
+    #[inline]
+    fn breaker(&self) -> Option<&Breaker> {
+        self.options.as_deref().and_then(|own| own.breaker.as_ref()).or(self.pipeline.breaker.as_ref())
     }
 
     fn retry(&self) -> Option<&Retry> {
@@ -144,13 +152,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Begin::End(Stop::Deadline, None);
         }
-        if let Some(breaker) = &self.pipeline.breaker {
+        if let Some(breaker) = self.breaker() {
             match breaker.core().acquire(|| now) {
                 Ok(ticket) => self.ticket = Some(ticket),
                 Err(refused) => return self.refused(refused, now),
             }
         }
         self.attempt_began = now;
+        self.under_way = true;
         Begin::Attempt(self.attempt(now))
     }
 
@@ -227,7 +236,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     #[inline]
     fn settle(&mut self, verdict: &Verdict, now: Moment, message: &dyn Fn() -> Option<String>) {
-        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &self.pipeline.breaker) {
+        self.under_way = false;
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             let took = now.since(self.attempt_began);
             breaker.core().settle(ticket, Ended { verdict, took, now, message });
         }
@@ -293,8 +303,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     /// A retry that the policy grants must also be let through by the breaker and paid from the budget.
     fn check_wait(&mut self, wait: Duration, now: Moment) -> Decision {
-        let refusing =
-            self.pipeline.breaker.as_ref().is_some_and(|breaker| breaker.core().refuses_at(now + wait));
+        let refusing = self.breaker().is_some_and(|breaker| breaker.core().refuses_at(now + wait));
         if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
             return Decision::Stop(Stop::BreakerOpen);
         }
@@ -339,7 +348,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             (Some(Last::Outcome(Err(error))), _) => Cause::Operation(error),
             (Some(Last::TimedOut), _) => Cause::TimedOut,
             (None, Some(refused)) => Cause::Refused(refused),
-            (None, None) if stop == Stop::Cancelled => Cause::Cancelled,
+            (None, None) if stop == Stop::Cancelled => Cause::Cancelled { under_way: self.under_way },
             (None, None) => Cause::TimedOut,
         };
         Err(Error::new(cause, stop, story))
@@ -351,7 +360,7 @@ const PROBE_POLL: Duration = Duration::from_millis(20);
 
 impl<P: Deref<Target = Inner>> Drop for Flow<P> {
     fn drop(&mut self) {
-        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), &self.pipeline.breaker) {
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             breaker.core().abandon(ticket, self.attempt_began);
         }
     }

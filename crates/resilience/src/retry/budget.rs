@@ -12,6 +12,9 @@ use crate::clock::{Moment, nanos};
 use crate::problem::{BuildError, Code, Findings};
 use crate::window::{BUCKETS, Tally};
 
+/// The coarse clock moves in steps of up to 4 ms, and a window has ten buckets.
+const WINDOW_MIN: Duration = Duration::from_millis(100);
+
 /// Limits the retries of all calls to one service. Clones are one and the same budget.
 ///
 /// ```
@@ -72,7 +75,7 @@ impl Builder {
     /// Checks the settings.
     ///
     /// # Errors
-    /// A share that is not above 0 and up to 1, or a window below 10 ms.
+    /// A share that is not above 0 and up to 1, or a window below 100 ms.
     pub fn build(self) -> Result<Budget, BuildError> {
         let mut findings = Findings::default();
         let budget = self.build_within(&mut findings);
@@ -81,11 +84,14 @@ impl Builder {
 
     pub(crate) fn build_within(self, findings: &mut Findings) -> Budget {
         findings.check_share("budget.share", self.share);
-        if self.window < Duration::from_millis(10) {
+        if self.window < WINDOW_MIN {
             findings.error(
                 Code::OutOfRange,
                 "budget.window",
-                format!("{:?} is shorter than the clock can tell apart: give 10 ms or more", self.window),
+                format!(
+                    "{:?} is shorter than the clock can tell apart: give {WINDOW_MIN:?} or more",
+                    self.window
+                ),
             );
         }
         Budget {

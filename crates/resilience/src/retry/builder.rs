@@ -7,7 +7,7 @@ use super::policy::{FailedTry, Hook, Policy};
 use super::strategy::Strategy;
 use super::{Jitter, Nested, On, Retry, Rule, Settings};
 use crate::classify::Kind;
-use crate::problem::{BuildError, Code, Findings};
+use crate::problem::{BuildError, Code, Findings, Problem};
 
 /// Retries when nothing else is said: three, so four calls.
 const DEFAULT_RETRIES: u32 = 3;
@@ -216,6 +216,16 @@ impl Builder {
         self
     }
 
+    /// Checks the settings and makes nothing; returns the warnings, which [`build`](Self::build) does not show.
+    ///
+    /// # Errors
+    /// Every setting that makes no sense, with what to do about it.
+    pub fn check(&self) -> Result<Vec<Problem>, BuildError> {
+        let mut findings = Findings::default();
+        let _ = self.clone().build_within(false, &mut findings);
+        findings.finish("retry")
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -291,6 +301,19 @@ impl Settings {
             );
         }
         for (place, rule) in self.rules.iter().enumerate() {
+            if let (Some(own), Some(all)) = (rule.max_retries, self.max_retries)
+                && own > all
+                && all > 0
+            {
+                findings.warn(
+                    Code::NoEffect,
+                    "retry.on_kind",
+                    format!(
+                        "{own} retries for {} can never happen: max_retries ends all of them at {all}",
+                        rule.on
+                    ),
+                );
+            }
             if self.rules[..place].iter().any(|earlier| earlier.on == rule.on) {
                 findings.warn(
                     Code::NoEffect,

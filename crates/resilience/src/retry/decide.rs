@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use super::policy::Policy;
-use super::strategy::{Draw, Strategy, scaled};
+use super::strategy::{Draw, Strategy};
 use super::{Retry, Rule};
 use crate::classify::{Class, Effect, Verdict};
-use crate::clock::Moment;
+use crate::clock::{Moment, scaled};
 use crate::random::Rng;
 
 /// The shortest wait between two tries, but for the one immediate retry: a strategy that says zero again gets this.

@@ -37,7 +37,6 @@ pub use policy::{FailedTry, Policy};
 
 use crate::classify::{Kind, Verdict};
 use strategy::Strategy;
-pub(crate) use strategy::scaled;
 
 /// Built and checked retry settings. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -85,6 +84,15 @@ pub(crate) struct Rule {
 pub(crate) enum On {
     Kind(Kind),
     Code(i32),
+}
+
+impl std::fmt::Display for On {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(f, "`{kind}`"),
+            Self::Code(code) => write!(f, "code {code}"),
+        }
+    }
 }
 
 impl On {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::jitter::Jitter;
 use super::policy::Policy;
-use crate::clock::nanos;
+use crate::clock::scaled;
 use crate::random::Rng;
 
 /// How the wait grows from one failure to the next.
@@ -130,15 +130,4 @@ fn grown(min: Duration, delta: Duration, max: Duration, steps: f64, factor: f64)
         return min.min(max); // zero times infinity is not a number
     }
     min.saturating_add(scaled(delta, steps * factor)).min(max)
-}
-
-/// `wait * factor`, at most `u64::MAX` nanoseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float cast saturates: negative becomes 0, too large becomes u64::MAX, which is what is wanted"
-)]
-pub(crate) fn scaled(wait: Duration, factor: f64) -> Duration {
-    Duration::from_nanos((nanos(wait) as f64 * factor) as u64)
 }

@@ -30,7 +30,7 @@ fn open_refuses_with_state_time_and_cause() {
     for part in [
         "circuit `test` is open",
         "not attempted",
-        "1 calls failed in a row",
+        "1 call failed",
         "timeout: no answer in 2 s",
         "next probe in",
     ] {

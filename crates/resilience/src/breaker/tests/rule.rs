@@ -89,6 +89,7 @@ fn slow_calls_trip_though_they_succeed() {
     assert!(breaker.is_closed(), "2 s is not over 2 s, and 4 of 9 are too few calls");
     slow_call(1, 3);
     assert_eq!((breaker.state(), reason(&breaker)), (State::Open, Reason::Slow { slow: 5, calls: 10 }));
+    assert_eq!(breaker.last_trip().unwrap().failure.kind(), Kind::SLOW);
     assert_eq!(breaker.report().failures, 0);
 }
 

@@ -53,10 +53,22 @@ fn nesting_is_seen_through_blocking_and_async_doors_alike() {
     assert_eq!(worst(&inner).unwrap(), 4, "and it is over when the outer call is");
 }
 
-impl Classify for Error<Fault> {
-    fn classify(&self) -> Verdict {
-        Verdict::terminal(Kind::BAD_REQUEST)
-    }
+#[test]
+fn a_pipelines_error_means_to_the_one_around_it_what_it_meant() {
+    let (_, outer) = bench(|builder| builder.breaker(Breaker::consecutive(100)));
+    let (_, inner) = bench(|builder| builder.no_retry().breaker(Breaker::consecutive(1).open_for(s(500))));
+    let mut calls = 0;
+    let error = outer.run_blocking(|_| {
+        calls += 1;
+        inner.run_blocking(|_| Err::<(), _>(Fault::BUSY))
+    });
+    let error = error.unwrap_err();
+    assert_eq!(calls, 2, "a transient error is tried again; a refusal is not");
+    assert_eq!((error.stop(), error.operation().unwrap().is_refused()), (Stop::Neutral, true));
+    assert_eq!(outer.breaker().unwrap().report().failures, 1, "and says nothing about the service around it");
+    assert!(error.allows_fallback() && error.try_again_in().unwrap() > s(400));
+    let wrong = outer.run_blocking(|_| outer.run_blocking(|_| Err::<(), _>(Fault::WRONG))).unwrap_err();
+    assert_eq!((wrong.stop(), wrong.allows_fallback()), (Stop::Terminal, false));
 }
 
 #[test]

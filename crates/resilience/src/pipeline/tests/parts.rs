@@ -93,9 +93,10 @@ fn the_budget_ends_retries_and_refusals_cost_nothing() {
     assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::BudgetSpent, 3));
     (0..50).for_each(|_| pipeline.run_blocking(|_| Ok::<_, Fault>(())).unwrap());
     assert_eq!(pipeline.budget().unwrap().left(pipeline.now()), 3, "a tenth of fifty, less the two used");
-    let breaker = Breaker::standard().build("shared").unwrap();
+    let clock = VirtualClock::new();
+    let breaker = Breaker::standard().clock(&clock).build("shared").unwrap();
     let budget = Budget::share(0.1).reserve(2).build().unwrap();
-    let (_, refused) = bench(|builder| builder.shared_breaker(&breaker).shared_budget(&budget));
+    let (_, refused) = bench(|builder| builder.clock(&clock).shared_breaker(&breaker).shared_budget(&budget));
     breaker.force_open(None, "test", "down");
     assert!(refused.run_blocking(|_| Ok::<_, Fault>(())).unwrap_err().is_refused());
     assert_eq!(budget.left(refused.now()), 2);
@@ -117,7 +118,8 @@ fn a_retry_gives_up_as_soon_as_the_breaker_opens() {
 
 #[test]
 fn a_retry_that_the_breaker_refuses_after_its_wait_costs_no_budget() {
-    let breaker = Breaker::standard().build("shared").unwrap();
+    let clock = VirtualClock::new();
+    let breaker = Breaker::standard().clock(&clock).build("shared").unwrap();
     let budget = Budget::share(0.1).reserve(5).build().unwrap();
     let opening = breaker.clone();
     let retry = Retry::fixed(s(1)).no_jitter().after_failed_try(move |failed| {
@@ -125,7 +127,8 @@ fn a_retry_that_the_breaker_refuses_after_its_wait_costs_no_budget() {
             opening.force_open(None, "test", "down"); // the retry is granted and paid for by now
         }
     });
-    let (_, pipeline) = bench(|builder| builder.retry(retry).shared_breaker(&breaker).shared_budget(&budget));
+    let (_, pipeline) =
+        bench(|builder| builder.clock(&clock).retry(retry).shared_breaker(&breaker).shared_budget(&budget));
     let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
     let error = error.unwrap_err();
     assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::BreakerOpen, 2));
@@ -147,6 +150,19 @@ fn waiting_for_the_breaker_is_opt_in_and_keeps_the_deadline() {
     let (_, without_deadline) = bench(|builder| builder.breaker(breaker()).wait_for_breaker());
     without_deadline.breaker().unwrap().trip(&Verdict::transient(Kind::TIMEOUT));
     assert!(without_deadline.run_blocking(|_| Ok::<_, Fault>(())).unwrap_err().is_refused());
+}
+
+#[test]
+fn a_call_can_use_the_breaker_of_its_own_host() {
+    let (clock, pipeline) = bench(Builder::no_retry);
+    let hosts =
+        crate::breaker::Registry::builder(Breaker::consecutive(1)).clock(&clock).build("hosts").unwrap();
+    let fail =
+        |host: &str| pipeline.call().breaker(&hosts.get(host)).run_blocking(|_| Err::<(), _>(Fault::BUSY));
+    assert!(!fail("a").unwrap_err().is_refused());
+    assert!(fail("a").unwrap_err().is_refused(), "host a is down");
+    assert!(!fail("b").unwrap_err().is_refused(), "host b has a breaker of its own");
+    assert_eq!(hosts.get("a").report().probes, 0);
 }
 
 #[test]
@@ -234,6 +250,13 @@ fn a_seed_replays_the_waits() {
         let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
         error.story().unwrap().waits().collect::<Vec<_>>()
     };
+    let open_time = |seed: u64| {
+        let (_, pipeline) = bench(|builder| builder.breaker(Breaker::standard()).seed(seed));
+        pipeline.breaker().unwrap().trip(&Verdict::transient(Kind::TIMEOUT));
+        pipeline.breaker().unwrap().report().open_for
+    };
+    assert_eq!(open_time(5), open_time(5));
+    assert_ne!(open_time(5), open_time(6));
     assert_eq!(waits(5), waits(5));
     assert_ne!(waits(5), waits(6));
 }

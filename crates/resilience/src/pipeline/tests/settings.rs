@@ -16,6 +16,7 @@ fn plain() -> Builder {
 
 #[test]
 fn nonsense_is_refused_with_its_code_and_all_at_once() {
+    let elsewhere = Breaker::standard().clock(&VirtualClock::new()).build("elsewhere").unwrap();
     let endless = || Retry::exponential().unlimited_retries();
     for (builder, codes) in [
         (Pipeline::builder(""), vec![Code::Empty]),
@@ -26,6 +27,7 @@ fn nonsense_is_refused_with_its_code_and_all_at_once() {
         (plain().retry(Retry::fixed(s(0))), vec![Code::RepeatedImmediate]),
         (plain().breaker(Breaker::ratio(f64::NAN)), vec![Code::BadNumber]),
         (plain().budget(Budget::share(2.0)), vec![Code::BadNumber]),
+        (plain().shared_breaker(&elsewhere), vec![Code::Contradiction]),
         (
             plain().attempt_timeout(s(0)).breaker(Breaker::ratio(-1.0)).retry(Retry::schedule([])),
             vec![Code::OutOfRange, Code::Empty, Code::BadNumber],
@@ -46,6 +48,7 @@ fn settings_without_effect_are_warned_of() {
         (plain().attempt_timeout(s(5)).server_timeout(s(6)), "pipeline.server_timeout"),
         (plain().no_breaker().wait_for_breaker(), "pipeline.wait_for_breaker"),
         (plain().retry_despite_sdk(), "pipeline.retry_despite_sdk"),
+        (plain().breaker(Breaker::standard().timeout(s(1))), "breaker.timeout"),
         (plain().no_retry().shared_budget(&budget), "pipeline.budget"),
     ] {
         let pipeline = builder.build().unwrap();

@@ -2,7 +2,7 @@
 
 use super::super::{Jitter, Nested};
 use super::*;
-use crate::problem::{Code, Findings};
+use crate::problem::Code;
 
 fn refused(builder: Builder) -> Vec<Code> {
     match builder.build() {
@@ -11,10 +11,8 @@ fn refused(builder: Builder) -> Vec<Code> {
     }
 }
 
-fn warned(builder: Builder) -> Vec<(Code, &'static str)> {
-    let mut findings = Findings::default();
-    let _ = builder.build_within(false, &mut findings);
-    findings.finish("retry").unwrap().iter().map(|problem| (problem.code, problem.setting)).collect()
+fn warned(builder: &Builder) -> Vec<(Code, &'static str)> {
+    builder.check().unwrap().iter().map(|problem| (problem.code, problem.setting)).collect()
 }
 
 #[test]
@@ -66,7 +64,7 @@ fn what_makes_sense_is_built_without_a_word() {
         Retry::exponential().max_elapsed(ms(101)),
         Retry::exponential().max_elapsed(ms(100)).fast_first(),
     ] {
-        assert_eq!(warned(builder.clone()), [], "{builder:?}");
+        assert_eq!(warned(&builder), [], "{builder:?}");
     }
 }
 
@@ -80,8 +78,9 @@ fn settings_without_effect_are_warned_of() {
         (Retry::adaptive(Retry::immediate()).max_retries(2), "retry.max_retries"),
         (Retry::exponential().kind_retries(Kind::TIMEOUT, 1).kind_retries(Kind::TIMEOUT, 2), "retry.on_kind"),
         (Retry::exponential().max_elapsed(ms(100)), "retry.max_elapsed"),
+        (Retry::exponential().on_kind(Kind::TIMEOUT, Retry::fixed(s(1)).max_retries(4)), "retry.on_kind"),
     ] {
-        assert_eq!(warned(builder.clone()), [(Code::NoEffect, setting)], "{builder:?}");
+        assert_eq!(warned(&builder), [(Code::NoEffect, setting)], "{builder:?}");
     }
 }
 
