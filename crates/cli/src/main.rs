@@ -27,9 +27,10 @@ struct Cli {
 enum Command {
     /// Show what the library does while a service goes down and comes back (about 20 s)
     ///
-    /// Starts a small service on a local port, calls it at a steady rate through one pipeline,
-    /// takes it down and brings it back. Then does the same with three plain attempts for each
-    /// call, and compares what reached the service. The show goes to stderr, the summary to stdout.
+    /// Starts a small service with a queue on a local port, calls it at a steady rate through one
+    /// pipeline, takes it down and brings it back. Then does the same with three plain attempts for
+    /// each call, and compares when calls succeed again and what reached the service.
+    /// The show goes to stderr, the summary to stdout.
     #[command(verbatim_doc_comment)]
     Demo(demo::Args),
 }

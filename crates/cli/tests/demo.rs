@@ -15,29 +15,14 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 #[test]
-fn the_demo_shows_a_trip_and_a_recovery_and_spares_the_dead_service() {
-    let output = steadfast(&["demo", "--seconds", "3", "--json"]).unwrap();
+fn with_steadfast_calls_recover_after_an_outage_and_with_three_attempts_they_do_not() {
+    let output = steadfast(&["demo", "--seconds", "5", "--json"]).unwrap();
     let talk = text(&output.stderr);
     assert!(output.status.success(), "{talk}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let number =
-        |run: &str, name: &str| json[run][name].as_u64().unwrap_or_else(|| panic!("{run}.{name}: {json}"));
-
-    for run in ["steadfast", "three_attempts"] {
-        assert_eq!(number(run, "calls"), 300, "{run}: {json}");
-        let ended = number(run, "ok") + number(run, "failed") + number(run, "refused");
-        assert_eq!(ended, 300, "{run}: every call ended in one way: {json}");
-        assert!(number(run, "carried_out") >= number(run, "ok"), "{run}: {json}");
-        assert!(number(run, "requests_while_down") > 0, "{run}: the outage happened: {json}");
-    }
-    assert!(number("steadfast", "ok") > 0 && number("steadfast", "refused") > 0, "{json}");
-    assert!(json["steadfast"]["breaker"]["trips"].as_u64() >= Some(1), "{json}");
-    assert_eq!(json["steadfast"]["breaker"]["state"], "closed", "{json}\n{talk}");
-    assert_eq!(number("three_attempts", "refused"), 0, "{json}");
-    assert!(
-        number("steadfast", "requests_while_down") < number("three_attempts", "requests_while_down"),
-        "{json}"
-    );
+    adds_up(&json["steadfast"]);
+    adds_up(&json["three_attempts"]);
+    tells_the_story(&json["steadfast"], &json["three_attempts"], &talk);
 
     for words in ["closed -> open", "half-open -> closed", "First failed call: ", "First refused call: "] {
         assert!(talk.contains(words), "{words:?} is missing:\n{talk}");
@@ -45,15 +30,59 @@ fn the_demo_shows_a_trip_and_a_recovery_and_spares_the_dead_service() {
     assert!(talk.lines().all(|line| line.chars().count() <= 100), "fits 100 columns:\n{talk}");
 }
 
+/// What holds for every run, whatever the machine does meanwhile.
+fn adds_up(run: &Value) {
+    let number = |name| number(run, name);
+    assert_eq!(number("calls"), 500, "{run}");
+    assert_eq!(
+        number("ok") + number("failed") + number("refused"),
+        500,
+        "every call ended in one way: {run}"
+    );
+    assert!(number("carried_out") >= number("ok"), "{run}");
+    assert_eq!(number("carried_out") + number("repeats"), number("served"), "{run}");
+    assert_eq!(number("served") + number("queued_at_end"), number("requests"), "{run}");
+    assert!(
+        number("requests_while_down") > 0 && number("served_for_nobody") > 0,
+        "the outage happened: {run}"
+    );
+}
+
+/// The claims of the show, each with room for a busy machine. Usually 280 calls succeed against 111; of the 222 made
+/// after the return 170 against none; 40 requests reach the dead service against 345, and 41 are served for nobody
+/// against 469.
+fn tells_the_story(ours: &Value, theirs: &Value, talk: &str) {
+    assert_eq!(ours["recovered"], true, "{ours}\n{talk}");
+    assert_eq!(theirs["recovered"], false, "{theirs}\n{talk}");
+    assert!(number(ours, "ok") > number(theirs, "ok") * 3 / 2, "{ours} {theirs}");
+    assert!(number(ours, "ok_after_return") * 2 > number(ours, "calls_after_return"), "{ours}");
+    assert!(number(theirs, "ok_after_return") * 4 < number(theirs, "calls_after_return"), "{theirs}");
+    assert!(
+        number(theirs, "requests_while_down") > number(ours, "requests_while_down") * 2,
+        "{ours} {theirs}"
+    );
+    assert!(number(theirs, "served_for_nobody") > number(ours, "served_for_nobody") * 2, "{ours} {theirs}");
+    assert!(number(ours, "refused") > 0, "{ours}");
+    assert_eq!(number(theirs, "refused"), 0, "{theirs}");
+    assert!(number(&ours["breaker"], "trips") >= 1, "{ours}");
+    assert_eq!(ours["breaker"]["state"], "closed", "{ours}\n{talk}");
+}
+
+fn number(run: &Value, name: &str) -> u64 {
+    let number = run[name].as_u64();
+    assert!(number.is_some(), "no {name}: {run}");
+    number.unwrap_or_default()
+}
+
 #[test]
 fn bad_values_are_refused_with_what_to_give_instead() {
     for (flag, value, hint) in [
-        ("--seconds", "2", "give a whole number of seconds from 3 to 45"),
-        ("--seconds", "46", "give a whole number of seconds from 3 to 45"),
-        ("--seconds", "nine", "give a whole number of seconds from 3 to 45"),
-        ("--rate", "0", "give a whole number of calls a second from 50 to 500"),
-        ("--rate", "1.5", "give a whole number of calls a second from 50 to 500"),
-        ("--rate", "99999999999", "give a whole number of calls a second from 50 to 500"),
+        ("--seconds", "3", "give a whole number of seconds from 4 to 45"),
+        ("--seconds", "46", "give a whole number of seconds from 4 to 45"),
+        ("--seconds", "nine", "give a whole number of seconds from 4 to 45"),
+        ("--rate", "0", "give a whole number of calls a second from 50 to 400"),
+        ("--rate", "1.5", "give a whole number of calls a second from 50 to 400"),
+        ("--rate", "99999999999", "give a whole number of calls a second from 50 to 400"),
     ] {
         let output = steadfast(&["demo", &format!("{flag}={value}")]).unwrap();
         let talk = text(&output.stderr);

@@ -63,4 +63,6 @@ mod guide {
     struct CircuitBreakers;
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../README.md")]
+    struct FrontPage;
 }

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::recovery::{Ended, Recovery};
 use super::script::{Mode, Script};
 use super::service::MAX_LINE;
 use crate::clock::Stopwatch;
@@ -39,16 +40,28 @@ pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) script: Script,
     pub(crate) watch: Stopwatch,
-    calls: Arc<Mutex<Calls>>,
+    book: Arc<Mutex<Book>>,
+}
+
+/// What the callers write down.
+#[derive(Debug, Default)]
+struct Book {
+    calls: Calls,
+    ends: Vec<Ended>,
 }
 
 impl Client {
     pub(crate) fn new(pipeline: Pipeline, address: SocketAddr, script: Script, watch: Stopwatch) -> Self {
-        Self { pipeline, address, script, watch, calls: Arc::default() }
+        Self { pipeline, address, script, watch, book: Arc::default() }
     }
 
     pub(crate) fn calls(&self) -> Calls {
-        *self.lock()
+        self.book().calls
+    }
+
+    /// What became of the calls since the service was back.
+    pub(crate) fn recovery(&self) -> Recovery {
+        Recovery::judge(self.book().ends.clone(), self.script.back_at())
     }
 
     /// Makes all calls of the script and waits for their ends. Those under way at once are bounded by the rate times
@@ -57,25 +70,26 @@ impl Client {
         let mut under_way = JoinSet::new();
         for arrival in self.script.arrivals(rate) {
             self.watch.wait_until(arrival).await;
-            under_way.spawn(self.clone().call());
+            under_way.spawn(self.clone().call(arrival));
             while under_way.try_join_next().is_some() {}
         }
         while under_way.join_next().await.is_some() {}
     }
 
     /// One call through the pipeline: this is all it takes to use the library.
-    async fn call(self) {
-        self.lock().made += 1;
+    async fn call(self, made_at: Duration) {
+        self.book().calls.made += 1;
         let began = self.watch.elapsed();
         let outcome = self
             .pipeline
             .run(|attempt| {
-                self.lock().retries += u64::from(attempt.number() > 0);
+                self.book().calls.retries += u64::from(attempt.number() > 0);
                 request(self.address, attempt.key())
             })
             .await;
+        self.book().ends.push(Ended { made_at, is_ok: outcome.is_ok() });
         match outcome {
-            Ok(()) => self.lock().ok += 1,
+            Ok(()) => self.book().calls.ok += 1,
             Err(error) => self.ended_badly(error, began),
         }
     }
@@ -85,7 +99,7 @@ impl Client {
         let now = self.watch.elapsed();
         let is_refused = error.is_refused();
         let is_first = {
-            let mut calls = self.lock();
+            let calls = &mut self.book().calls;
             calls.until_error += now.saturating_sub(began);
             if is_refused {
                 calls.refused += 1;
@@ -102,14 +116,16 @@ impl Client {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One request on a connection of its own: plain code that knows nothing of retries.
 async fn request(address: SocketAddr, key: IdempotencyKey) -> Result<()> {
     let mut service = TcpStream::connect(address).await?;
+    // Closed at once in every case: thousands of connections that linger would use up the local ports.
+    service.set_zero_linger()?;
     service.write_all(format!("DO {key}\n").as_bytes()).await?;
     let mut reply = String::new();
     BufReader::new(service.take(MAX_LINE)).read_line(&mut reply).await?;

@@ -1,4 +1,4 @@
-//! The show while it runs: a line of numbers every half second, each about that half second alone.
+//! The show while it runs: a line of numbers every half second, each about that half second alone; the queue as it is at its end.
 //! Only formats and says; what it shows is counted elsewhere.
 
 use std::time::Duration;
@@ -6,7 +6,8 @@ use std::time::Duration;
 use steadfast_resilience::Pipeline;
 
 use super::client::{Calls, Client};
-use super::service::{Seen, Service};
+use super::ledger::Seen;
+use super::service::Service;
 use crate::talk;
 
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -35,7 +36,7 @@ fn breaker_state(pipeline: &Pipeline) -> &'static str {
 }
 
 const HEADER: &str =
-    "  time  service  breaker    calls   ok  failed  refused  retries  sent  # ok  x failed  . refused";
+    "  time  service  breaker    calls   ok  failed  refused   sent  queue  # ok  x failed  . refused";
 
 /// What happened in one interval.
 #[derive(Debug)]
@@ -44,8 +45,9 @@ struct Numbers {
     ok: u64,
     failed: u64,
     refused: u64,
-    retries: u64,
     sent: u64,
+    /// Requests that wait for their turn at its end.
+    queue: u64,
 }
 
 impl Numbers {
@@ -55,16 +57,16 @@ impl Numbers {
             ok: now.0.ok - before.0.ok,
             failed: now.0.failed - before.0.failed,
             refused: now.0.refused - before.0.refused,
-            retries: now.0.retries - before.0.retries,
             sent: now.1.requests - before.1.requests,
+            queue: now.1.waiting(),
         }
     }
 }
 
 fn row(until: Duration, service: &str, breaker: &str, numbers: &Numbers, rate: u32) -> String {
-    let Numbers { made, ok, failed, refused, retries, sent } = numbers;
+    let Numbers { made, ok, failed, refused, sent, queue } = numbers;
     let row = format!(
-        "{:5.2}s  {service:<7}  {breaker:<9}  {made:>5}  {ok:>3}  {failed:>6}  {refused:>7}  {retries:>7}  {sent:>4}  {}",
+        "{:5.2}s  {service:<7}  {breaker:<9}  {made:>5}  {ok:>3}  {failed:>6}  {refused:>7}  {sent:>5}  {queue:>5}  {}",
         until.as_secs_f64(),
         bar(numbers, u64::from(rate) / 2),
     );
@@ -95,16 +97,21 @@ mod tests {
 
     #[test]
     fn rows_stand_under_their_header() {
-        let numbers = Numbers { made: 50, ok: 20, failed: 5, refused: 25, retries: 3, sent: 28 };
+        let numbers = Numbers { made: 50, ok: 20, failed: 5, refused: 25, sent: 28, queue: 120 };
         let row = row(Duration::from_millis(2_500), "down", "half-open", &numbers, 100);
         assert_eq!(
             row,
-            " 2.50s  down     half-open     50   20       5       25        3    28  ##########xxx..........."
+            " 2.50s  down     half-open     50   20       5       25     28    120  ##########xxx..........."
         );
         assert!(row.len() <= HEADER.len() + 4);
-        for (title, number) in
-            [("calls", "50"), ("ok", "20"), ("failed", "5"), ("refused", "25"), ("sent", "28")]
-        {
+        for (title, number) in [
+            ("calls", "50"),
+            ("ok", "20"),
+            ("failed", "5"),
+            ("refused", "25"),
+            ("sent", "28"),
+            ("queue", "120"),
+        ] {
             let end = HEADER.find(title).unwrap() + title.len();
             assert!(row[..end].ends_with(number), "{title} ends at column {end}: {row}");
         }
@@ -112,13 +119,13 @@ mod tests {
 
     #[test]
     fn one_failure_among_many_calls_is_seen() {
-        let numbers = Numbers { made: 250, ok: 249, failed: 1, refused: 0, retries: 0, sent: 250 };
+        let numbers = Numbers { made: 250, ok: 249, failed: 1, refused: 0, sent: 250, queue: 0 };
         assert_eq!(bar(&numbers, 250), format!("{}x", "#".repeat(23)));
     }
 
     #[test]
     fn an_interval_without_calls_draws_nothing() {
-        let numbers = Numbers { made: 0, ok: 0, failed: 0, refused: 0, retries: 0, sent: 0 };
+        let numbers = Numbers { made: 0, ok: 0, failed: 0, refused: 0, sent: 0, queue: 0 };
         assert_eq!(bar(&numbers, 0), "");
     }
 }

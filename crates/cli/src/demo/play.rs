@@ -9,9 +9,11 @@ use steadfast_resilience::breaker::{Change, State};
 
 use super::client::{Calls, Client};
 use super::contender::Contender;
+use super::ledger::Seen;
 use super::live;
+use super::recovery::Recovery;
 use super::script::{Mode, Script};
-use super::service::{Seen, Service};
+use super::service::Service;
 use crate::clock::Stopwatch;
 use crate::talk;
 
@@ -19,6 +21,7 @@ use crate::talk;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) calls: Calls,
+    pub(crate) recovery: Recovery,
     pub(crate) seen: Seen,
     /// `None` without a breaker.
     pub(crate) breaker: Option<Circuit>,
@@ -32,6 +35,8 @@ pub(crate) struct Circuit {
     pub(crate) failed_probes: u32,
     /// From the service's return until the breaker closed; `None` if it did not.
     pub(crate) closed_after: Option<Duration>,
+    /// Its last open time: the longest that it can take to notice a return.
+    pub(crate) last_open: Option<Duration>,
 }
 
 /// What listeners note down of a breaker's changes.
@@ -40,10 +45,12 @@ struct Log {
     trips: u32,
     failed_probes: u32,
     closed_at: Option<Duration>,
+    last_open: Option<Duration>,
 }
 
 impl Log {
     fn add(&mut self, change: &Change, at: Duration) {
+        self.last_open = change.open_for.or(self.last_open);
         match (change.from, change.to) {
             (State::HalfOpen, State::Open) => self.failed_probes += 1,
             (_, State::Open) => self.trips += 1,
@@ -55,7 +62,7 @@ impl Log {
 
 /// Plays the script once.
 pub(crate) async fn play(script: Script, rate: u32, contender: Contender) -> Result<Outcome> {
-    let service = Service::start().await?;
+    let service = Service::start(script.service_time(rate)).await?;
     let pipeline = contender.pipeline(script)?;
     let watch = Stopwatch::start();
     let log = Arc::new(Mutex::new(Log::default()));
@@ -72,24 +79,26 @@ pub(crate) async fn play(script: Script, rate: u32, contender: Contender) -> Res
     tokio::join!(
         biased;
         live::show(&client, &service, rate),
-        direct(&client, &service),
+        direct(&client, &service, script.service_time(rate)),
         client.make_calls(rate),
     );
     let log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let breaker = client.pipeline.breaker().map(|breaker| circuit(&log, breaker.state(), script));
-    Ok(Outcome { calls: client.calls(), seen: service.seen(), breaker })
+    Ok(Outcome { calls: client.calls(), recovery: client.recovery(), seen: service.seen(), breaker })
 }
 
 /// Takes the service down and brings it back.
-async fn direct(client: &Client, service: &Service) {
-    for (at, mode, words) in [
-        (client.script.down_at(), Mode::Down, "The service goes down: it hangs up on every caller."),
-        (client.script.back_at(), Mode::Up, "The service is up again."),
-    ] {
-        client.watch.wait_until(at).await;
-        service.switch(mode);
-        talk::note(client.watch.elapsed(), words);
-    }
+async fn direct(client: &Client, service: &Service, service_time: Duration) {
+    let (script, watch) = (client.script, &client.watch);
+    watch.wait_until(script.down_at()).await;
+    service.switch(Mode::Down);
+    talk::note(watch.elapsed(), "The service goes down: it takes requests in, and answers none.");
+    watch.wait_until(script.back_at()).await;
+    service.switch(Mode::Up);
+    let waiting = service.seen().waiting();
+    let work = service_time.as_secs_f64() * f64::from(u32::try_from(waiting).unwrap_or(u32::MAX));
+    let words = format!("The service is up again. {waiting} requests wait in its queue: {work:.1}s of work.");
+    talk::note(watch.elapsed(), &words);
 }
 
 fn circuit(log: &Log, state: State, script: Script) -> Circuit {
@@ -98,5 +107,6 @@ fn circuit(log: &Log, state: State, script: Script) -> Circuit {
         trips: log.trips,
         failed_probes: log.failed_probes,
         closed_after: log.closed_at.and_then(|at| at.checked_sub(script.back_at())),
+        last_open: log.last_open,
     }
 }

@@ -3,24 +3,28 @@
 
 use std::time::Duration;
 
-/// The script in ninths of its length: long enough before the outage for a budget to fill, four open times of outage
-/// so that probes fail too, and enough time after it for the longest open time to end.
+/// The script in ninths of its length: long enough before the outage for a budget to fill, three open times of outage
+/// so that a probe fails too, and enough time after it for the longest open time to end.
 const UP: u32 = 2;
-const DOWN: u32 = 4;
-const UP_AGAIN: u32 = 3;
+const DOWN: u32 = 3;
+const UP_AGAIN: u32 = 4;
 const PARTS: u32 = UP + DOWN + UP_AGAIN;
 
-/// Shorter, and the open time would be too close to the waits between retries.
-pub(crate) const MIN_SECONDS: u32 = 3;
+/// Shorter, and the time limit of attempts, which does not shrink with the script, would fill most of the outage.
+pub(crate) const MIN_SECONDS: u32 = 4;
 /// Here the open time has grown to the library's default of 5 s; a longer show would add nothing.
 pub(crate) const MAX_SECONDS: u32 = 45;
+
+/// What the service takes for as many requests as one second brings, in ms: it can serve a quarter more. That is plenty
+/// for the calls, and too little for twice as many.
+const WORK_PER_SECOND_MS: u64 = 800;
 
 /// What the service does with requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It answers.
+    /// It works through its queue.
     Up,
-    /// It hangs up on every caller.
+    /// It takes requests into its queue, and does nothing else.
     Down,
 }
 
@@ -67,9 +71,19 @@ impl Script {
         if (self.down_at()..self.back_at()).contains(&elapsed) { Mode::Down } else { Mode::Up }
     }
 
+    /// How long it goes on when it is up again.
+    pub(crate) fn aftermath(self) -> Duration {
+        self.length - self.back_at()
+    }
+
     /// How long the breaker stays open at first.
     pub(crate) fn open_for(self) -> Duration {
         self.length / PARTS
+    }
+
+    /// What one request takes the service that is called at this rate.
+    pub(crate) fn service_time(self, rate: u32) -> Duration {
+        Duration::from_millis(WORK_PER_SECOND_MS) / rate
     }
 
     /// When each call of a steady stream is made.
@@ -82,6 +96,7 @@ impl Script {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contender::ATTEMPT_TIMEOUT;
     use super::*;
 
     fn ms(millis: u64) -> Duration {
@@ -95,8 +110,8 @@ mod tests {
             (0, Mode::Up),
             (1_999, Mode::Up),
             (2_000, Mode::Down),
-            (5_999, Mode::Down),
-            (6_000, Mode::Up),
+            (4_999, Mode::Down),
+            (5_000, Mode::Up),
             (9_000, Mode::Up),
         ] {
             assert_eq!(script.mode_at(ms(at)), mode, "at {at} ms");
@@ -113,30 +128,41 @@ mod tests {
         assert_eq!(Script::of_seconds(MAX_SECONDS).open_for(), ms(5_000));
     }
 
-    /// At the lowest rate ten failures take 0.15 of the shortest outage; open times grow by half with each failed probe, each lengthened by up to a tenth.
+    /// Ten failures trip the breaker once the first attempt has timed out; what was sent until then is the backlog that
+    /// can make a probe late. Open times grow by half with each failed probe, each lengthened by up to a tenth.
     #[test]
     fn the_breaker_has_time_to_close_before_the_end() {
-        for seconds in MIN_SECONDS..=MAX_SECONDS {
+        let timeout = ATTEMPT_TIMEOUT.as_secs_f64();
+        for (seconds, rate) in (MIN_SECONDS..=MAX_SECONDS).flat_map(|seconds| [(seconds, 50), (seconds, 400)])
+        {
             let script = Script::of_seconds(seconds);
-            for (trip_after, spread) in [(0.0, 1.0), (0.0, 1.1), (0.15, 1.0), (0.15, 1.1)] {
-                let outage = script.outage().as_secs_f64();
-                let mut probe = trip_after * outage;
+            let tripped = timeout + 10.0 / f64::from(rate);
+            let backlog = tripped * f64::from(rate) * script.service_time(rate).as_secs_f64();
+            for spread in [1.0, 1.05, 1.1] {
                 let mut open = script.open_for().as_secs_f64();
-                while probe < outage {
-                    probe += open * spread;
+                let mut probe = tripped + open * spread;
+                while probe + timeout < script.outage().as_secs_f64() + backlog {
                     open *= 1.5;
+                    probe += timeout + open * spread;
                 }
                 let left = (script.length() - script.down_at()).as_secs_f64() - probe;
-                assert!(left > script.open_for().as_secs_f64(), "{seconds} s leave {left} s");
+                assert!(left > script.open_for().as_secs_f64(), "{seconds} s at {rate}/s leave {left} s");
             }
         }
     }
 
     #[test]
+    fn the_service_can_serve_a_quarter_more_than_the_calls_ask_for() {
+        let script = Script::of_seconds(9);
+        assert_eq!(script.service_time(100), ms(8));
+        assert_eq!(script.service_time(400), ms(2));
+    }
+
+    #[test]
     fn calls_come_at_a_steady_rate_and_end_with_the_script() {
-        let arrivals: Vec<_> = Script::of_seconds(3).arrivals(100).collect();
-        assert_eq!(arrivals.len(), 300);
-        assert_eq!((arrivals[0], arrivals[1], arrivals[299]), (ms(0), ms(10), ms(2_990)));
+        let arrivals: Vec<_> = Script::of_seconds(4).arrivals(100).collect();
+        assert_eq!(arrivals.len(), 400);
+        assert_eq!((arrivals[0], arrivals[1], arrivals[399]), (ms(0), ms(10), ms(3_990)));
     }
 
     #[test]

@@ -172,6 +172,19 @@ fn a_quiet_half_open_state_waits_for_its_next_call() {
 }
 
 #[test]
+fn a_change_that_was_decided_in_an_earlier_generation_is_not_made() {
+    use super::super::state::Input;
+    let breaker = build(probing(1, 1));
+    let before = breaker.core().generation();
+    breaker.reset("ada", "between the decision and the change");
+    let tripped = Input::Tripped { hold: Duration::ZERO };
+    assert!(!breaker.core().change(Some(before), tripped, None, at(1)));
+    assert!(breaker.is_closed());
+    assert!(breaker.core().change(Some(breaker.core().generation()), tripped, None, at(1)));
+    assert_eq!(breaker.state(), State::Open);
+}
+
+#[test]
 fn results_of_an_earlier_generation_change_nothing() {
     let breaker = build(probing(1, 1));
     let from_closed: Vec<_> = (0..3).map(|_| breaker.try_acquire(at(0)).unwrap()).collect();

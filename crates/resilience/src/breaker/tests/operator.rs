@@ -46,6 +46,14 @@ fn forced_open_with_an_end_probes_after_it_and_again_restarts_the_time() {
 }
 
 #[test]
+fn an_open_time_that_is_over_is_no_longer_reported() {
+    let (clock, breaker) = with_clock();
+    breaker.force_open(Some(Duration::ZERO), "ada", "probe now");
+    assert_eq!((breaker.report().open_for, breaker.history()[0].open_for), (None, None));
+    assert!(breaker.try_acquire(clock.now()).unwrap().is_probe());
+}
+
+#[test]
 fn forced_closed_lets_everything_through_and_never_trips() {
     let (clock, breaker) = with_clock();
     fails(&breaker, clock.now(), 1);

@@ -40,6 +40,18 @@ fn failures_fall_out_of_the_time_window() {
 }
 
 #[test]
+fn a_breaker_with_one_rule_has_no_other() {
+    let by_count = build(Breaker::failures(100));
+    assert_eq!(fails(&by_count, at(1), 99), 99, "neither a row nor a ratio trips it");
+    let by_row = build(Breaker::consecutive(100));
+    for _ in 0..50 {
+        fails(&by_row, at(1), 9);
+        succeeds(&by_row, at(1), 1);
+    }
+    assert!(by_row.is_closed(), "nine of ten calls failed, and no row was long enough");
+}
+
+#[test]
 fn consecutive_failures_trip_a_quiet_service() {
     let breaker = build(Breaker::ratio(0.5).min_calls(100).consecutive(5));
     // One call an hour: no window ever holds enough for a ratio.

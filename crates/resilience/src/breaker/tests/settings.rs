@@ -93,6 +93,7 @@ fn names_and_words_are_there_for_people() {
     let breaker = build(Breaker::standard());
     assert_eq!(breaker.name(), "test");
     assert!(format!("{breaker:?}").contains("Closed"));
+    assert!(format!("{:?}", Breaker::ratio(0.25)).contains("0.25"));
     let words: std::collections::HashSet<_> =
         [State::Closed, State::Open, State::HalfOpen, State::ForcedOpen, State::ForcedClosed]
             .map(State::as_str)

@@ -116,6 +116,12 @@ fn a_silent_exchange_leaves_each_with_what_it_knows() {
     assert!(two.clock.block_on(two.sharing[0].round()).unwrap_err().to_string().contains("did not answer"));
     two.rounds(s(9));
     assert_eq!(two.states(), [State::Open, State::Open]);
+    let left = two.breakers.each_ref().map(|breaker| breaker.report().open_for.unwrap());
+    two.clock.advance(left[0].max(left[1]));
+    assert!(
+        !two.may_call(0) && !two.may_call(1),
+        "for a few rounds each respects a lease that it cannot ask for"
+    );
     two.rounds(s(4));
     assert!(two.may_call(0) && two.may_call(1), "open states end by their own timers");
 }

@@ -106,6 +106,7 @@ fn presets_are_what_their_names_say() {
 fn a_built_retry_goes_back_to_a_builder_unchanged() {
     let retry = Retry::fixed(s(2)).no_jitter().max_retries(1).when_nested(Nested::FailFast).build().unwrap();
     assert_eq!(retry.nested(), Nested::FailFast);
+    assert!(format!("{:?}", Retry::none().after_failed_try(|_| {})).contains("Hook"));
     assert_eq!(waits(retry.to_builder()), [s(2)]);
     assert_eq!(waits(Builder::from(retry).max_retries(2)), [s(2), s(2)]);
 }
