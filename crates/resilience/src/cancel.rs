@@ -93,7 +93,10 @@ impl Listener {
         if wish.cancelled {
             return std::task::Poll::Ready(());
         }
-        wish.wakers.insert(self.id, cx.waker().clone());
+        let before = wish.wakers.insert(self.id, cx.waker().clone());
+        // A waker's drop is foreign code, which may come back here: not under the lock.
+        drop(wish);
+        drop(before);
         std::task::Poll::Pending
     }
 }
@@ -106,7 +109,8 @@ impl Clone for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.cancel.wish().wakers.remove(&self.id);
+        let waker = self.cancel.wish().wakers.remove(&self.id);
+        drop(waker);
     }
 }
 

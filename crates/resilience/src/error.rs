@@ -179,6 +179,11 @@ impl<E> fmt::Display for Error<E> {
 impl<E: Classify> Classify for Error<E> {
     fn classify(&self) -> Verdict {
         match &self.cause {
+            // What must not be repeated in there must not be repeated out here either.
+            Cause::Operation(error) if self.stop == Stop::NotIdempotent => {
+                Verdict::terminal(error.classify().kind())
+            }
+            Cause::TimedOut if self.stop == Stop::NotIdempotent => Verdict::terminal(Kind::TIMEOUT),
             Cause::Operation(error) => error.classify(),
             Cause::TimedOut => Verdict::transient(Kind::TIMEOUT),
             Cause::Refused(refused) => refused.classify(),

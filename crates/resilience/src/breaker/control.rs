@@ -23,6 +23,8 @@ pub(crate) struct Control {
     pub(super) sequence: u64,
     /// Counts the changes over all instances that share this state, see `share`.
     pub(super) epoch: u64,
+    /// Whether this instance has changed the state since the others last heard of it.
+    pub(super) unheard: bool,
     pub(super) forced_by: Option<Override>,
     pub(super) history: VecDeque<Change>,
     /// How long after the open time another instance's right to probe is respected; `None` when not shared.
@@ -37,11 +39,48 @@ impl Control {
             changed_at: now,
             sequence: 0,
             epoch: 0,
+            unheard: false,
             forced_by: None,
             history: VecDeque::new(),
             probe_grace: None,
             rng,
         }
+    }
+}
+
+/// How a state stands against another instance's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) epoch: u64,
+    weight: u8,
+}
+
+impl Standing {
+    /// An operator's deed weighs most; then what protects the service.
+    pub(super) fn new(epoch: u64, state: State, by_operator: bool) -> Self {
+        let weight = match state {
+            State::ForcedOpen => 4,
+            State::ForcedClosed => 3,
+            State::Closed | State::HalfOpen if by_operator => 2,
+            State::Open => 1,
+            State::HalfOpen | State::Closed => 0,
+        };
+        Self { epoch, weight }
+    }
+
+    pub(super) const fn weight(self) -> u8 {
+        self.weight
+    }
+
+    /// Held by an operator, until an operator says otherwise.
+    const fn holds_against(self, other: Self) -> bool {
+        self.weight >= 3 && other.weight < 2
+    }
+}
+
+impl Control {
+    fn standing(&self) -> Standing {
+        Standing::new(self.epoch, self.phase.state, self.forced_by.is_some())
     }
 }
 
@@ -83,6 +122,41 @@ impl Core {
         moved
     }
 
+    /// Takes over what another instance says, if it is newer or weighs more: `input` and `by` make its state of ours.
+    /// Where ours stays, it is told again as the newer one. All under the lock, so that no change of ours is lost.
+    pub(super) fn follow(&self, other: Standing, input: Input, by: Option<By>, now: Moment) {
+        {
+            let mut control = lock(&self.control);
+            let mine = control.standing();
+            if other.epoch < mine.epoch || other == mine {
+                control.unheard = false; // ours is the newest that was told: the others will follow it
+                return;
+            }
+            // News that nobody has heard yet, and anything that weighs more at the same time, stays.
+            let keeps = other.epoch == mine.epoch || control.unheard;
+            if keeps && mine.weight > other.weight || mine.holds_against(other) {
+                control.epoch = other.epoch.saturating_add(1);
+                return;
+            }
+            let chance = control.rng.unit();
+            if let Some(next) = transition(control.phase, input, now, self.settings.open, chance) {
+                let generation = self.generation();
+                self.publish(&mut control, generation, next, now, by, input);
+            }
+            control.epoch = other.epoch;
+            control.unheard = false;
+        }
+        self.announcer.tell();
+    }
+
+    /// Keeps an open breaker from probing for some rounds: until it has asked for the right to.
+    pub(super) fn wait_for_lease(&self, now: Moment) {
+        let control = lock(&self.control);
+        if let (State::Open | State::ForcedOpen, Some(grace)) = (control.phase.state, control.probe_grace) {
+            self.probe_gate.fetch_max((now + grace).as_nanos(), Ordering::AcqRel);
+        }
+    }
+
     /// Makes a move visible to callers: everything a reader looks at first, the word last.
     fn publish(
         &self,
@@ -98,11 +172,12 @@ impl Core {
         control.phase = next;
         control.changed_at = now;
         control.sequence += 1;
-        control.epoch += 1;
+        control.epoch = control.epoch.saturating_add(1);
+        control.unheard = true;
         let cause = self.cause(control, by, input, now);
         self.open_until.store(next.until.as_nanos(), Ordering::Release);
         let gate = match (next.state, control.probe_grace) {
-            (State::Open, Some(grace)) => (next.until + grace).as_nanos(),
+            (State::Open | State::ForcedOpen, Some(grace)) => (next.until + grace).as_nanos(),
             _ => 0,
         };
         self.probe_gate.store(gate, Ordering::Release);

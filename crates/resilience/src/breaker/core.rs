@@ -1,10 +1,11 @@
-//! The breaker's shared memory: who may go through, what came back. No caller waits for another here; the lock is
-//! taken only to change the state.
+//! The breaker's shared memory: who may go through, what came back. No caller waits for another here: the one lock is
+//! taken to change the state, and a second one, for a moment, to note the last failure.
 //!
 //! `word` is `generation (32 bits) | mode (8)`: one load tells a caller that the circuit is closed. Every state change
 //! raises the generation, and everything counted carries the generation it belongs to, so that a late result of an
 //! earlier state changes nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::trip::{Reason, Refused, Trip};
 use super::weigh::{Weight, weigh};
 use crate::classify::{Kind, Verdict};
 use crate::clock::{Moment, nanos};
-use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::window::{BUCKETS, Counts, Mark, Ring, Tally, reaches};
 
 pub(super) const MODE_BITS: u32 = 8;
@@ -45,11 +46,20 @@ pub(crate) struct Ended<'a> {
     pub(crate) message: &'a dyn Fn() -> Option<String>,
 }
 
+impl Ended<'_> {
+    /// The error in words. They are the user's code: a panic there must not cost the breaker a place or a trip.
+    fn words(&self) -> Option<String> {
+        catch_unwind(AssertUnwindSafe(self.message)).ok().flatten()
+    }
+}
+
 pub(crate) struct Core {
     pub(super) word: AtomicU64,
     pub(super) open_until: AtomicU64,
     /// Another instance holds the right to probe until then; 0 when this one may.
     pub(super) probe_gate: AtomicU64,
+    /// Whether a call came since the last round of sharing that only a probe could have served.
+    pub(super) wanted: AtomicBool,
     /// Width of a bucket of the time window, in nanoseconds.
     tick: u64,
     slow_over: Duration,
@@ -89,6 +99,7 @@ impl Core {
             word: AtomicU64::new(word(1, State::Closed)),
             open_until: AtomicU64::new(0),
             probe_gate: AtomicU64::new(0),
+            wanted: AtomicBool::new(false),
             tick: (nanos(window) / BUCKETS).max(1),
             slow_over: settings.slow.map_or(Duration::MAX, |slow| slow.over),
             ring,
@@ -142,6 +153,9 @@ impl Core {
     }
 
     fn acquire_slowly(self: &Arc<Self>, mut word: u64, now: Moment) -> Result<Ticket, Refused> {
+        if !self.wanted.load(Ordering::Relaxed) {
+            self.wanted.store(true, Ordering::Relaxed);
+        }
         loop {
             let generation = word >> MODE_BITS;
             match mode(word) {
@@ -272,18 +286,17 @@ impl Core {
     #[cold]
     fn settle_slowly(&self, ticket: Ticket, ended: Ended<'_>) {
         let slow = ended.took > self.slow_over;
-        match weigh(ended.verdict, &self.settings) {
+        match weigh(ended.verdict, &self.settings, ticket.probe) {
             Weight::Neutral => self.abandon(ticket, ended.now),
             Weight::Success if ticket.probe && !slow => self.probe_succeeded(ticket.generation, ended.now),
             Weight::Success if ticket.probe => self.probe_failed(ticket, ended, Duration::ZERO),
             Weight::Success => self.count_slow_success(ticket, ended),
-            Weight::Failure { at_once } => {
+            Weight::Failure { at_once, hold } => {
                 self.note_failure(ended);
-                let hold = at_once.map_or(Duration::ZERO, |(_, hold)| hold);
                 if ticket.probe {
                     self.probe_failed(ticket, ended, hold);
-                } else {
-                    self.count_failure(ticket, ended, slow, at_once);
+                } else if let Some(reason) = self.count_failure(ticket, ended, slow, at_once) {
+                    self.trip(ticket.generation, reason, hold, ended);
                 }
             }
         }
@@ -309,14 +322,15 @@ impl Core {
         }
     }
 
+    /// Counts a failure; returns the rule that it breaks, if any.
     fn count_failure(
         &self,
         ticket: Ticket,
         ended: Ended<'_>,
         slow: bool,
-        at_once: Option<(Reason, Duration)>,
-    ) {
-        let Some(generation) = self.current(ticket) else { return };
+        at_once: Option<Reason>,
+    ) -> Option<Reason> {
+        let generation = self.current(ticket)?;
         let tick = ended.now.as_nanos() / self.tick;
         match &self.ring {
             None => {
@@ -328,13 +342,12 @@ impl Core {
             Some(ring) => ring.add(generation, if slow { Mark::SlowFailure } else { Mark::Failure }),
         }
         let row = self.lengthen_row(generation);
-        let (reason, hold) = match at_once {
-            Some((reason, hold)) => (Some(reason), hold),
-            None => (self.broken_rule(generation, row, ended, tick), Duration::ZERO),
-        };
-        if let Some(reason) = reason {
-            self.trip(generation, reason, hold, ended);
-        }
+        at_once.or_else(|| self.broken_rule(generation, row, ended, tick))
+    }
+
+    /// Failures in a row.
+    pub(super) fn row(&self) -> u64 {
+        self.consecutive.load(Ordering::Acquire) & u64::from(u32::MAX)
     }
 
     /// Adds to the failures in a row; returns how many there are.
@@ -397,7 +410,7 @@ impl Core {
         // A slow success is what failed here.
         let slow = Verdict::transient(Kind::SLOW);
         let failure = if ended.verdict.is_success() { slow } else { *ended.verdict };
-        let trip = self.new_trip(reason, failure, (ended.message)(), ended.now);
+        let trip = self.new_trip(reason, failure, ended.words(), ended.now);
         self.change(Some(generation), Input::Tripped { hold }, Some(trip), ended.now);
     }
 
@@ -425,7 +438,7 @@ impl Core {
         if self.current(ticket).is_none() {
             return;
         }
-        let trip = self.new_trip(Reason::Probe, *ended.verdict, (ended.message)(), ended.now);
+        let trip = self.new_trip(Reason::Probe, *ended.verdict, ended.words(), ended.now);
         self.change(Some(ticket.generation), Input::ProbeFailed { hold }, Some(trip), ended.now);
     }
 

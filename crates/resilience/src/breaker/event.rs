@@ -112,10 +112,10 @@ impl Announcer {
                 waiting.telling = true;
                 change
             };
-            log(&change);
+            // A subscriber or listener that panics must not keep the others, or the caller, from going on.
+            let _ = catch_unwind(AssertUnwindSafe(|| log(&change)));
             let listeners = lock(&self.listeners).clone();
             for listener in listeners {
-                // A listener that panics must not keep the others, or the caller, from going on.
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(&change)));
             }
             lock(&self.waiting).telling = false;

@@ -118,8 +118,8 @@ impl Breaker {
         lock(&self.core.control).forced_by.clone()
     }
 
-    /// Tells `listener` of every state change from now on, in order, outside of all locks. It runs on the thread of the
-    /// caller whose outcome changed the state, before that caller gets its result: it must not block.
+    /// Tells `listener` of every state change from now on, in order, outside of all locks. It runs on the thread of a
+    /// caller, mostly of the one whose outcome changed the state and before that one gets its result: it must not block.
     pub fn on_change(&self, listener: impl Fn(&Change) + Send + Sync + 'static) {
         self.core.announcer.listen(Arc::new(listener));
     }
@@ -151,10 +151,13 @@ impl Breaker {
         &self.clock
     }
 
-    /// Whether nothing worth keeping would be lost with this breaker: closed, and no failure in its window.
+    /// Whether nothing worth keeping would be lost with this breaker: closed, no failure in its window, no row of them.
     pub(crate) fn is_clean(&self, now: Moment) -> bool {
         let counts = self.core.counts(self.core.generation(), now);
-        self.state() == State::Closed && counts.failures == 0 && counts.slow == 0
+        self.state() == State::Closed
+            && counts.failures == 0
+            && counts.slow == 0
+            && (self.core.settings.consecutive.is_none() || self.core.row() == 0)
     }
 
     fn is_only_handle(&self) -> bool {

@@ -14,6 +14,9 @@ use crate::sync::{AtomicU64, Ordering};
 /// Parts of the map that are locked apart, so that callers with different keys seldom meet.
 const SHARDS: usize = 16;
 
+/// How often a full registry looks through a shard at most: a flood of keys must not pay for a search each.
+const SEARCH_EVERY: Duration = Duration::from_secs(1);
+
 /// Makes and keeps breakers by key.
 ///
 /// A breaker is forgotten only when it is closed, has no failure in its window, was not asked for during the idle
@@ -41,8 +44,16 @@ struct Inner {
     max_keys: usize,
     idle: Duration,
     hasher: RandomState,
-    shards: [RwLock<HashMap<Box<str>, Entry>>; SHARDS],
+    shards: [RwLock<Shard>; SHARDS],
+    kept: AtomicU64,
     overflow: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    breakers: HashMap<Box<str>, Entry>,
+    /// When a full registry last looked through this shard for idle ones.
+    searched: Option<Moment>,
 }
 
 #[derive(Debug)]
@@ -107,6 +118,7 @@ impl RegistryBuilder {
                 idle: self.idle,
                 hasher: RandomState::new(),
                 shards: Default::default(),
+                kept: AtomicU64::new(0),
                 overflow: AtomicU64::new(0),
             }),
         })
@@ -129,8 +141,8 @@ impl Registry {
     pub fn get(&self, key: &str) -> Breaker {
         let now = self.inner.clock.now();
         let shard = self.inner.shard(key);
-        if let Some(entry) = shard.read().unwrap_or_else(PoisonError::into_inner).get(key) {
-            entry.touch(now);
+        if let Some(entry) = shard.read().unwrap_or_else(PoisonError::into_inner).breakers.get(key) {
+            entry.touch(now, self.inner.idle);
             return entry.breaker.clone();
         }
         self.insert(key, now)
@@ -140,39 +152,40 @@ impl Registry {
     fn insert(&self, key: &str, now: Moment) -> Breaker {
         let inner = &*self.inner;
         let mut shard = inner.shard(key).write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = shard.get(key) {
-            entry.touch(now);
+        if let Some(entry) = shard.breakers.get(key) {
+            entry.touch(now, inner.idle);
             return entry.breaker.clone();
         }
         let breaker = inner.template.make(&format!("{}/{key}", inner.name), &inner.settings);
-        let share = inner.max_keys.div_ceil(SHARDS);
-        if shard.len() >= share {
-            evict(&mut shard, inner.idle, now);
+        if !inner.has_room() && shard.searched.is_none_or(|last| now.since(last) >= SEARCH_EVERY) {
+            shard.searched = Some(now);
+            inner.evict(&mut shard, now);
         }
-        if shard.len() >= share {
+        if !inner.has_room() {
             inner.overflow.fetch_add(1, Ordering::Relaxed);
             return breaker;
         }
-        shard.insert(
-            key.into(),
-            Entry { breaker: breaker.clone(), last_used: AtomicU64::new(now.as_nanos()) },
-        );
+        inner.kept.fetch_add(1, Ordering::Relaxed);
+        let last_used = AtomicU64::new(now.as_nanos());
+        shard.breakers.insert(key.into(), Entry { breaker: breaker.clone(), last_used });
         breaker
     }
 
     /// Drops what is clean, closed and idle; returns how many. Call it now and then; a full registry does it itself.
     pub fn evict_idle(&self) -> usize {
         let now = self.inner.clock.now();
-        let evict_shard = |shard: &RwLock<HashMap<Box<str>, Entry>>| {
-            evict(&mut shard.write().unwrap_or_else(PoisonError::into_inner), self.inner.idle, now)
+        let evict = |shard: &RwLock<Shard>| {
+            self.inner.evict(&mut shard.write().unwrap_or_else(PoisonError::into_inner), now)
         };
-        self.inner.shards.iter().map(evict_shard).sum()
+        self.inner.shards.iter().map(evict).sum()
     }
 
     /// Breakers kept.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.shards.iter().map(|shard| shard.read().unwrap_or_else(PoisonError::into_inner).len()).sum()
+        let count =
+            |shard: &RwLock<Shard>| shard.read().unwrap_or_else(PoisonError::into_inner).breakers.len();
+        self.inner.shards.iter().map(count).sum()
     }
 
     /// Whether no breaker is kept.
@@ -190,36 +203,42 @@ impl Registry {
     /// Every breaker kept, in no order.
     #[must_use]
     pub fn all(&self) -> Vec<Breaker> {
-        let of_shard = |shard: &RwLock<HashMap<Box<str>, Entry>>| {
+        let of_shard = |shard: &RwLock<Shard>| {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
-            shard.values().map(|entry| entry.breaker.clone()).collect::<Vec<_>>()
+            shard.breakers.values().map(|entry| entry.breaker.clone()).collect::<Vec<_>>()
         };
         self.inner.shards.iter().flat_map(of_shard).collect()
     }
 }
 
 impl Inner {
-    fn shard(&self, key: &str) -> &RwLock<HashMap<Box<str>, Entry>> {
+    fn shard(&self, key: &str) -> &RwLock<Shard> {
         let hash = self.hasher.hash_one(key);
         &self.shards[usize::try_from(hash % SHARDS as u64).unwrap_or(0)]
+    }
+
+    fn has_room(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) < self.max_keys as u64
+    }
+
+    fn evict(&self, shard: &mut Shard, now: Moment) -> usize {
+        let before = shard.breakers.len();
+        shard.breakers.retain(|_, entry| {
+            let unused = now.as_nanos().saturating_sub(entry.last_used.load(Ordering::Relaxed));
+            unused < nanos(self.idle) || !entry.breaker.is_only_handle() || !entry.breaker.is_clean(now)
+        });
+        let evicted = before - shard.breakers.len();
+        self.kept.fetch_sub(evicted as u64, Ordering::Relaxed);
+        evicted
     }
 }
 
 impl Entry {
     /// Notes the use, but not more than about once a second: callers must not meet here either.
-    fn touch(&self, now: Moment) {
+    fn touch(&self, now: Moment, idle: Duration) {
         let last = self.last_used.load(Ordering::Relaxed);
-        if now.as_nanos().saturating_sub(last) > 1_000_000_000 {
+        if now.as_nanos().saturating_sub(last) > (nanos(idle) / 10).min(1_000_000_000) {
             self.last_used.store(now.as_nanos(), Ordering::Relaxed);
         }
     }
-}
-
-fn evict(shard: &mut HashMap<Box<str>, Entry>, idle: Duration, now: Moment) -> usize {
-    let before = shard.len();
-    shard.retain(|_, entry| {
-        let unused = now.as_nanos().saturating_sub(entry.last_used.load(Ordering::Relaxed));
-        unused < nanos(idle) || !entry.breaker.is_only_handle() || !entry.breaker.is_clean(now)
-    });
-    before - shard.len()
 }

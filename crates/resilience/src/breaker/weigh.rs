@@ -12,33 +12,38 @@ pub(super) enum Weight {
     Success,
     /// Nothing: the caller's own mistake, a cancelled call, an ignored kind.
     Neutral,
-    /// A failure; `at_once` when this one alone trips, and for how long the service asks to be left alone.
+    /// A failure. `at_once` when this one alone trips; `hold` is how long the service asks to be left alone.
     Failure {
-        at_once: Option<(Reason, Duration)>,
+        at_once: Option<Reason>,
+        hold: Duration,
     },
 }
 
-pub(super) fn weigh(verdict: &Verdict, settings: &Settings) -> Weight {
-    match verdict.class() {
-        Class::Success => return Weight::Success,
-        Class::Neutral | Class::Terminal => return Weight::Neutral,
-        // Unclassified counts as a failure: a breaker that nobody taught the errors must still trip.
-        Class::Transient | Class::Throttled | Class::Lasting | Class::Unclassified => {}
-    }
+pub(super) fn weigh(verdict: &Verdict, settings: &Settings, probe: bool) -> Weight {
     if settings.ignored.contains(&verdict.kind()) {
         return Weight::Neutral;
     }
-    Weight::Failure { at_once: at_once(verdict, settings) }
+    match verdict.class() {
+        Class::Success => Weight::Success,
+        // A probe asks whether the service answers, and a terminal error is an answer. Otherwise a service that is asked
+        // for nothing but missing things would stay half-open for ever.
+        Class::Terminal if probe => Weight::Success,
+        Class::Neutral | Class::Terminal => Weight::Neutral,
+        // Unclassified counts as a failure: a breaker that nobody taught the errors must still trip.
+        Class::Transient | Class::Throttled | Class::Lasting | Class::Unclassified => Weight::Failure {
+            at_once: at_once(verdict, settings),
+            hold: verdict.hint().unwrap_or_default().min(settings.max_hold),
+        },
+    }
 }
 
-fn at_once(verdict: &Verdict, settings: &Settings) -> Option<(Reason, Duration)> {
-    let hold = verdict.hint().unwrap_or_default().min(settings.max_hold);
+fn at_once(verdict: &Verdict, settings: &Settings) -> Option<Reason> {
     if let (Some(least), Some(hint)) = (settings.trip_on_hint, verdict.hint())
         && hint >= least
     {
-        return Some((Reason::Hint(hint), hold));
+        return Some(Reason::Hint(hint));
     }
     let tripping = settings.at_once.contains(&verdict.kind())
         || settings.lasting_trips && verdict.class() == Class::Lasting;
-    tripping.then_some((Reason::AtOnce, hold))
+    tripping.then_some(Reason::AtOnce)
 }

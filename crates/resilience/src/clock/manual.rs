@@ -109,7 +109,10 @@ impl VirtualClock {
     fn jump(&self, to: Moment) {
         let mut timers = self.timers();
         timers.now = timers.now.max(to);
-        let later = timers.waiting.split_off(&(to + Duration::from_nanos(1), 0));
+        let later = match to {
+            Moment::FAR => BTreeMap::new(),
+            _ => timers.waiting.split_off(&(to + Duration::from_nanos(1), 0)),
+        };
         let due = std::mem::replace(&mut timers.waiting, later);
         drop(timers);
         due.into_values().for_each(Waker::wake);
@@ -154,14 +157,18 @@ impl Future for Timer {
         if timers.now >= self.at {
             return Poll::Ready(());
         }
-        timers.waiting.insert((self.at, self.id), cx.waker().clone());
+        let before = timers.waiting.insert((self.at, self.id), cx.waker().clone());
+        // A waker's drop is foreign code, which may come back here: not under the lock.
+        drop(timers);
+        drop(before);
         Poll::Pending
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        self.clock.timers().waiting.remove(&(self.at, self.id));
+        let waker = self.clock.timers().waiting.remove(&(self.at, self.id));
+        drop(waker);
     }
 }
 
@@ -195,6 +202,14 @@ mod tests {
         drop(timer);
         clock.advance(Duration::from_secs(4));
         assert_eq!(clock.now().as_nanos(), 8_000_000_000);
+    }
+
+    #[test]
+    fn a_timer_at_the_end_of_time_ends() {
+        let clock = VirtualClock::new();
+        clock.block_on(clock.timer(Duration::MAX));
+        assert_eq!(clock.now(), Moment::FAR);
+        clock.advance(Duration::MAX);
     }
 
     #[test]

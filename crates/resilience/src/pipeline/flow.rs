@@ -94,7 +94,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             begun: false,
             under_way: false,
             number: 0,
-            attempt_began: started,
+            attempt_began: Moment::ZERO,
             ticket: None,
             outer: own.and_then(|own| own.under).unwrap_or_else(Nesting::current),
             previous: None,
@@ -146,13 +146,15 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.listener().is_some_and(|listener| listener.cancel().is_cancelled()) {
             return Begin::End(Stop::Cancelled, None);
         }
-        // The first time it begins with the call: the time is known.
-        let now = if self.begun { self.pipeline.clock.now() } else { self.started };
-        self.begun = true;
+        let now = self.pipeline.clock.now();
+        if !self.begun {
+            self.start(now);
+        }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Begin::End(Stop::Deadline, None);
         }
         if let Some(breaker) = self.breaker() {
+            let now = self.breaker_now(now);
             match breaker.core().acquire(|| now) {
                 Ok(ticket) => self.ticket = Some(ticket),
                 Err(refused) => return self.refused(refused, now),
@@ -160,7 +162,30 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
         self.attempt_began = now;
         self.under_way = true;
+        self.paid = None;
         Begin::Attempt(self.attempt(now))
+    }
+
+    /// A call starts when it is first driven, not when its future is made.
+    #[inline]
+    fn start(&mut self, now: Moment) {
+        self.begun = true;
+        self.started = now;
+        let within =
+            self.own(|own| own.complete_within).or(self.pipeline.complete_within).map(|time| now + time);
+        self.deadline = match (within, self.own(|own| own.deadline)) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+
+    /// The time on the breaker's clock: the pipeline's, but for a breaker that this call brought along.
+    #[inline]
+    fn breaker_now(&self, now: Moment) -> Moment {
+        match self.options.as_deref().and_then(|own| own.breaker.as_ref()) {
+            None => now,
+            Some(breaker) => breaker.clock().now(),
+        }
     }
 
     fn attempt(&self, now: Moment) -> Attempt {
@@ -186,7 +211,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     /// A refusal ends the call, unless it was asked to wait for the breaker and the deadline leaves room for that.
     #[cold]
-    fn refused(&mut self, refused: Refused, now: Moment) -> Begin {
+    fn refused(&self, refused: Refused, now: Moment) -> Begin {
         if self.pipeline.wait_for_breaker
             && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
         {
@@ -194,9 +219,6 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             if now + wait < deadline {
                 return Begin::Wait(wait);
             }
-        }
-        if let (Some(paid), Some(budget)) = (self.paid.take(), &self.pipeline.budget) {
-            budget.refund(paid);
         }
         Begin::End(Stop::BreakerOpen, Some(refused))
     }
@@ -239,7 +261,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.under_way = false;
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             let took = now.since(self.attempt_began);
-            breaker.core().settle(ticket, Ended { verdict, took, now, message });
+            breaker.core().settle(ticket, Ended { verdict, took, now: self.breaker_now(now), message });
         }
     }
 
@@ -303,7 +325,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     /// A retry that the policy grants must also be let through by the breaker and paid from the budget.
     fn check_wait(&mut self, wait: Duration, now: Moment) -> Decision {
-        let refusing = self.breaker().is_some_and(|breaker| breaker.core().refuses_at(now + wait));
+        let refusing =
+            self.breaker().is_some_and(|breaker| breaker.core().refuses_at(self.breaker_now(now) + wait));
         if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
             return Decision::Stop(Stop::BreakerOpen);
         }
@@ -338,6 +361,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         stop: Stop,
         refused: Option<Refused>,
     ) -> Result<T, Error<E>> {
+        self.let_go();
         let story = self.failed.take().map(|failed| {
             let mut story = failed.story;
             story.end(self.pipeline.clock.now().since(self.started));
@@ -358,10 +382,21 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 /// How often a call that waits for the breaker looks while another caller's probe is under way.
 const PROBE_POLL: Duration = Duration::from_millis(20);
 
+impl<P: Deref<Target = Inner>> Flow<P> {
+    /// Gives back what a call holds that goes no further: its place in the breaker, and the price of a retry that is
+    /// not made.
+    fn let_go(&mut self) {
+        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
+            breaker.core().abandon(ticket, self.breaker_now(self.attempt_began));
+        }
+        if let (Some(paid), Some(budget)) = (self.paid.take(), &self.pipeline.budget) {
+            budget.refund(paid);
+        }
+    }
+}
+
 impl<P: Deref<Target = Inner>> Drop for Flow<P> {
     fn drop(&mut self) {
-        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
-            breaker.core().abandon(ticket, self.attempt_began);
-        }
+        self.let_go();
     }
 }

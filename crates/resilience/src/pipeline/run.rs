@@ -104,7 +104,11 @@ impl<'p, C> Call<'p, C> {
                 Begin::End(stop, refused) => return flow.finish(last, stop, refused),
                 Begin::Wait(wait) => wait,
                 Begin::Attempt(attempt) => {
-                    let attempted = Attempting::new(operation(attempt), &attempt);
+                    let future = {
+                        let _inside = attempt.nesting.enter();
+                        operation(attempt)
+                    };
+                    let attempted = Attempting::new(future, &attempt);
                     let Some(ended) = attempted.or_cancelled(&self.pipeline.inner, flow.listener()).await
                     else {
                         return flow.finish(last, Stop::Cancelled, None);
@@ -199,12 +203,13 @@ pin_project! {
         P: Deref<Target = Inner>,
         O: Operation<T, E>,
     {
+        // First, so that an operation's future is gone before its place in the breaker is given back.
+        #[pin]
+        stage: Stage<O::Future>,
         flow: Flow<P>,
         operation: O,
         classifier: C,
         last: Option<Last<T, E>>,
-        #[pin]
-        stage: Stage<O::Future>,
     }
 }
 
@@ -256,6 +261,7 @@ where
                 },
                 StageProjection::Attempting { attempting } => {
                     let ended = ready!(attempting.poll_ended(cx, &this.flow.pipeline));
+                    this.stage.set(Stage::Between);
                     match this.flow.judge(&ended, &*this.classifier) {
                         Next::Done => {
                             return Poll::Ready(this.flow.finish(Some(ended), Stop::NoRetry, None));

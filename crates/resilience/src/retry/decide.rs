@@ -145,7 +145,8 @@ pub struct State {
     last_wait: Duration,
     /// Retries made under each rule, by its place in the settings.
     rule_retries: Vec<u32>,
-    custom: Option<Box<dyn Policy>>,
+    /// The instances of the user's own policies: of the strategy (`None`) and of rules, by their place.
+    custom: Vec<(Option<usize>, Box<dyn Policy>)>,
     rng: Rng,
 }
 
@@ -178,12 +179,13 @@ impl Retry {
             retries: 0,
             last_wait: Duration::ZERO,
             rule_retries: Vec::new(),
-            custom: None,
+            custom: Vec::new(),
             rng,
         }
     }
 
-    /// The state of a call that was begun earlier and has used some retries, such as one read from a store.
+    /// The state of a call that was begun earlier and has used some retries, such as one read from a store. Counts by
+    /// kind or code, and instances of your own policies, start anew.
     #[must_use]
     pub fn resume(&self, started: Moment, retries: u32, last_wait: Duration) -> State {
         State { retries, last_wait, ..self.start(started) }
@@ -237,23 +239,22 @@ impl Retry {
     fn wait(&self, state: &mut State, failure: &Verdict) -> Result<Duration, Stop> {
         let settings = self.settings();
         let rule = settings.rules.iter().position(|rule| rule.on.matches(failure));
-        let (strategy, n) = match rule {
-            None => (&settings.strategy, state.retries),
+        let main = (None, &settings.strategy, state.retries);
+        let (place, strategy, n) = match rule {
+            None => main,
             Some(place) => {
                 let used = state.count_rule(&settings.rules, place)?;
-                match &settings.rules[place].strategy {
-                    Some(strategy) => (strategy, used),
-                    None => (&settings.strategy, state.retries),
-                }
+                settings.rules[place].strategy.as_ref().map_or(main, |strategy| (Some(place), strategy, used))
             }
         };
-        if strategy.is_adaptive() && failure.hint().is_some() {
+        // A hint of no time is none: a service that keeps saying so must not be hammered.
+        if strategy.is_adaptive() && failure.hint().is_some_and(|hint| !hint.is_zero()) {
             return Ok(Duration::ZERO); // the hint itself is the wait, see `heed`
         }
         if settings.fast_first && state.retries == 0 {
             return Ok(Duration::ZERO);
         }
-        state.ask(strategy, n, settings.jitter, failure).ok_or(Stop::StrategyEnded)
+        state.ask((place, strategy), n, settings.jitter, failure).ok_or(Stop::StrategyEnded)
     }
 }
 
@@ -269,17 +270,22 @@ impl State {
         Ok(used)
     }
 
+    /// The strategy's wait; for a policy of the user's own, its instance's, which is made at its first failure.
     fn ask(
         &mut self,
-        strategy: &Strategy,
+        (place, strategy): (Option<usize>, &Strategy),
         n: u32,
         jitter: super::Jitter,
         failure: &Verdict,
     ) -> Option<Duration> {
-        match strategy.custom() {
-            Some(policy) => self.custom.get_or_insert_with(|| policy.fresh()).next(n, failure),
-            None => strategy.wait(n, &mut Draw { jitter, previous: self.last_wait, rng: &mut self.rng }),
-        }
+        let Some(policy) = strategy.custom() else {
+            return strategy.wait(n, &mut Draw { jitter, previous: self.last_wait, rng: &mut self.rng });
+        };
+        let slot = self.custom.iter().position(|(of, _)| *of == place).unwrap_or_else(|| {
+            self.custom.push((place, policy.fresh()));
+            self.custom.len() - 1
+        });
+        self.custom[slot].1.next(n, failure)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One count over a time window: ten buckets, each a single atomic word that says which time it belongs to.
 //!
-//! A word is `generation (12 bits) | tick (26) | count (26)`. A bucket whose tag is old counts as empty and is taken
+//! A word is `generation (16 bits) | tick (26) | count (22)`. A bucket whose tag is old counts as empty and is taken
 //! over by the next writer in one compare-and-swap, so there is no moment at which a bucket is half cleared.
 //!
 //! Writers of one thread stay on one stripe. A tally starts with one stripe and grows to several the first time two
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use super::{BUCKETS, cyclic};
 use crate::sync::{AtomicU64, Ordering};
 
-const COUNT_BITS: u32 = 26;
+const COUNT_BITS: u32 = 22;
 const TICK_BITS: u32 = 26;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const TICK_MASK: u64 = (1 << TICK_BITS) - 1;
@@ -109,7 +109,7 @@ impl Stripe {
         let current = word.load(Ordering::Acquire);
         let tag = tag(generation, tick);
         let next = if current >> COUNT_BITS == tag {
-            // Full at 67 million in a tenth of a window: the count stays there, far beyond any threshold.
+            // Full at 4 million in a tenth of a window: the count stays there, far beyond any threshold.
             if current & COUNT_MASK > COUNT_MASK - count.min(COUNT_MASK) {
                 current | COUNT_MASK
             } else {
@@ -151,9 +151,10 @@ fn is_newer(word: u64, generation: u64, tick: u64) -> bool {
     }
     let tag = word >> COUNT_BITS;
     let generations = cyclic(tag >> TICK_BITS, generation & GENERATION_MASK, GENERATION_BITS);
+    let ticks = cyclic(tag & TICK_MASK, tick & TICK_MASK, TICK_BITS);
     match generations {
-        0 => (1..=TICKS_AHEAD).contains(&cyclic(tag & TICK_MASK, tick & TICK_MASK, TICK_BITS)),
-        ahead => (1..=GENERATIONS_AHEAD).contains(&ahead),
+        0 => (1..=TICKS_AHEAD).contains(&ticks),
+        ahead => (1..=GENERATIONS_AHEAD).contains(&ahead) && ticks.abs() <= TICKS_AHEAD,
     }
 }
 
@@ -275,7 +276,9 @@ mod tests {
         tally.add(GENERATION_MASK + 1, TICK_MASK + 1);
         assert_eq!(tally.sum(GENERATION_MASK + 1, TICK_MASK + 2), 1);
         // A bucket left alone while the circle turned: counted again, and not taken for a newer one.
-        for (generation, tick) in [(7, 33_554_440), (7, 66_000_000), (7 + 2048, 134_217_730)] {
+        for (generation, tick) in
+            [(7, 33_554_440), (7, 66_000_000), (7 + 32_768, 134_217_730), (7 + 65_500, 66_000_000)]
+        {
             let tally = Tally::new();
             tally.add(7, 10);
             assert_eq!(tally.sum(generation, tick), 0, "{generation} {tick}");

@@ -68,7 +68,7 @@ impl Known {
 }
 
 fn aged(snapshot: &Snapshot, age: Duration) -> Snapshot {
-    Snapshot { open_for: snapshot.open_for.map(|time| time.saturating_sub(age)), ..snapshot.clone() }
+    Snapshot { open_for: snapshot.open_for.map(|time| time.saturating_sub(age)), age, ..snapshot.clone() }
 }
 
 impl Exchange for MemoryExchange {

@@ -48,7 +48,7 @@ pub type Swap<'a> = Pin<Box<dyn Future<Output = Result<Vec<News>, ExchangeError>
 ///
 /// Contract: `swap` keeps each offer as the newest of its instance and breaker; grants the right to probe a breaker
 /// to at most one instance at a time, for the time asked, renewed when its holder asks again; and answers every offer
-/// with the newest snapshot of every *other* instance, with the snapshot's durations shortened by its age.
+/// with the newest snapshot of every *other* instance, with its age filled in and its open time shortened by that.
 pub trait Exchange: Send + Sync {
     /// Leaves these offers and brings the news about the same breakers, in the same order.
     fn swap(&self, instance: InstanceId, offers: Vec<Offer>) -> Swap<'_>;
@@ -75,10 +75,14 @@ impl std::fmt::Debug for Sharing {
 /// silent then, or everybody else is gone.
 const GRACE_ROUNDS: u32 = 3;
 
+/// More often than this an exchange would be asked for nothing new.
+const SHORTEST_ROUND: Duration = Duration::from_millis(10);
+
 impl Sharing {
-    /// Rounds are to be taken at this interval.
+    /// Rounds are to be taken at this interval, 10 ms at the least.
     #[must_use]
     pub fn new(exchange: Arc<dyn Exchange>, instance: InstanceId, every: Duration) -> Self {
+        let every = every.max(SHORTEST_ROUND);
         Self { exchange, instance, every, breakers: Vec::new() }
     }
 
@@ -98,7 +102,7 @@ impl Sharing {
         let offers = self.breakers.iter().map(|breaker| breaker.offer(self.instance, self.every)).collect();
         let news = self.exchange.swap(self.instance, offers).await?;
         for (breaker, news) in self.breakers.iter().zip(news) {
-            breaker.absorb(&news);
+            breaker.absorb(&news, self.every);
         }
         Ok(())
     }

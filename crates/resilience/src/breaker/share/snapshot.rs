@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Breaker;
-use super::super::control::By;
+use super::super::control::{By, Standing};
 use super::super::event::Override;
 use super::super::state::{Input, State};
 use super::super::trip::Reason;
@@ -13,6 +13,9 @@ use crate::classify::{Kind, Verdict};
 use crate::clock::Moment;
 use crate::sync::{Ordering, lock};
 use crate::window::reaches;
+
+/// Rounds without a word after which an instance's counts no longer count.
+const ALIVE_ROUNDS: u32 = 5;
 
 /// One instance's view of one breaker. Times are durations from now: instances share no clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,14 @@ pub struct Snapshot {
     pub calls: u64,
     /// Failed calls in this instance's window.
     pub failures: u64,
+    /// How long ago it was told; the exchange fills it in.
+    pub age: Duration,
+}
+
+impl Snapshot {
+    fn standing(&self) -> Standing {
+        Standing::new(self.epoch, self.state, self.forced_by.is_some())
+    }
 }
 
 /// What an instance brings to the exchange for one breaker.
@@ -75,8 +86,11 @@ impl Breaker {
         let phase = control.phase;
         let open_for = if phase.until == Moment::FAR { None } else { Some(phase.until.since(now)) };
         // The lease is asked for a little before it is needed, so that no probe waits for a round.
-        let soon = phase.state == State::Open && phase.until <= now + every.saturating_mul(2);
-        let wants = soon || phase.state == State::HalfOpen;
+        let is_open = matches!(phase.state, State::Open | State::ForcedOpen);
+        let soon = is_open && phase.until <= now + every.saturating_mul(2);
+        // Only an instance with calls to make asks: one without would hold the lease and never probe.
+        let wanted = core.wanted.swap(false, Ordering::Relaxed) || core.probes_under_way() > 0;
+        let wants = wanted && (soon || phase.state == State::HalfOpen);
         Offer {
             breaker: Arc::clone(&core.name),
             snapshot: Snapshot {
@@ -88,50 +102,61 @@ impl Breaker {
                 forced_by: control.forced_by.clone(),
                 calls: counts.calls(),
                 failures: counts.failures,
+                age: Duration::ZERO,
             },
             probe_for: wants.then_some(core.settings.half_open_limit),
         }
     }
 
     /// Acts on what the others told.
-    pub(super) fn absorb(&self, news: &News) {
-        let now = self.clock().now();
-        if let Some(newest) = news.others.iter().max_by_key(|other| (other.epoch, !other.state.is_closed())) {
-            self.follow(newest, now);
+    pub(in crate::breaker) fn absorb(&self, news: &News, every: Duration) {
+        let (core, now) = (self.core(), self.clock().now());
+        if let Some(newest) = news.others.iter().max_by_key(|other| (other.epoch, other.standing().weight()))
+        {
+            // One that probes is not followed: what it finds will be.
+            if let Some((input, by)) = self.input_of(newest, now) {
+                core.follow(newest.standing(), input, by, now);
+            }
         }
         match news.probe {
-            ProbeRight::Mine => self.core().probe_gate.store(0, Ordering::Release),
+            ProbeRight::Mine => core.probe_gate.store(0, Ordering::Release),
+            // What an exchange says is bounded: nobody holds the right for longer than probes may take.
             ProbeRight::Held(time) => {
-                self.core().probe_gate.store((now + time).as_nanos(), Ordering::Release);
+                let until = now + time.min(core.settings.half_open_limit);
+                core.probe_gate.store(until.as_nanos(), Ordering::Release);
             }
-            ProbeRight::NotAsked => {}
+            // Who has not asked must ask first, as long as there is somebody to ask.
+            ProbeRight::NotAsked => core.wait_for_lease(now),
         }
-        self.judge_together(&news.others, now);
+        self.judge_together(&news.others, every, now);
     }
 
-    /// Takes over a newer state. The epoch is taken over with it, so that this instance does not tell it as its own.
-    fn follow(&self, other: &Snapshot, now: Moment) {
-        if other.epoch <= lock(&self.core().control).epoch {
-            return;
-        }
-        let until = other.open_for.map(|time| now + time);
-        let (input, by) = match (other.state, &other.forced_by) {
-            // The other instance probes: nothing to do but to wait for what it finds.
-            (State::HalfOpen, _) if !self.is_closed() => {
-                lock(&self.core().control).epoch = other.epoch;
-                return;
+    /// What another instance's state is to this one; `None` when it probes, and this one can only wait.
+    fn input_of(&self, other: &Snapshot, now: Moment) -> Option<(Input, Option<By>)> {
+        let settings = &self.core().settings;
+        // Another instance's clock or word cannot keep this breaker open for longer than its own settings could.
+        let longest = settings.open.cap.saturating_mul(2).max(settings.max_hold);
+        let until = now + other.open_for.map_or(longest, |time| time.min(longest));
+        let by = other.forced_by.clone().map(By::Operator);
+        Some(match (other.state, by) {
+            (State::HalfOpen, _) if !self.is_closed() => return None,
+            (State::HalfOpen | State::Open, _) => {
+                // One that waits for its probe is still open for those who hear of it only now.
+                let grace = lock(&self.core().control).probe_grace.unwrap_or_default();
+                self.opened_elsewhere(
+                    if self.is_closed() { until.max(now + grace) } else { until },
+                    other,
+                    now,
+                )
             }
-            (State::HalfOpen, _) => {
-                self.opened_elsewhere(now + self.core().settings.half_open_limit, other, now)
-            }
-            (State::Open, _) => self.opened_elsewhere(until.unwrap_or(Moment::FAR), other, now),
-            (State::Closed, Some(by)) => (Input::Reset, Some(By::Operator(by.clone()))),
+            (State::Closed, Some(by)) => (Input::Reset, Some(by)),
             (State::Closed, None) => (Input::OthersRecovered, None),
-            (State::ForcedOpen, by) => (Input::ForceOpen { until }, by.clone().map(By::Operator)),
-            (State::ForcedClosed, by) => (Input::ForceClosed, by.clone().map(By::Operator)),
-        };
-        self.core().change_by(None, input, by, now);
-        lock(&self.core().control).epoch = other.epoch;
+            (State::ForcedOpen, by) => {
+                let until = other.open_for.map(|time| now + time);
+                (Input::ForceOpen { until }, by)
+            }
+            (State::ForcedClosed, by) => (Input::ForceClosed, by),
+        })
     }
 
     fn opened_elsewhere(&self, until: Moment, other: &Snapshot, now: Moment) -> (Input, Option<By>) {
@@ -141,13 +166,15 @@ impl Breaker {
     }
 
     /// A fault thinly spread: no instance alone saw enough of it, all together did.
-    fn judge_together(&self, others: &[Snapshot], now: Moment) {
+    fn judge_together(&self, others: &[Snapshot], every: Duration, now: Moment) {
         let core = self.core();
         let (Some(ratio), true) = (core.settings.ratio, core.settings.together) else { return };
         let generation = core.generation();
         let own = core.counts(generation, now);
-        let calls = own.calls() + others.iter().map(|other| other.calls).sum::<u64>();
-        let failures = own.failures + others.iter().map(|other| other.failures).sum::<u64>();
+        // An instance that has not told anything for some rounds is gone, and its counts are old.
+        let alive = || others.iter().filter(|other| other.age <= every.saturating_mul(ALIVE_ROUNDS));
+        let calls = alive().fold(own.calls(), |sum, other| sum.saturating_add(other.calls));
+        let failures = alive().fold(own.failures, |sum, other| sum.saturating_add(other.failures));
         if calls >= u64::from(core.settings.min_calls) && reaches(failures, calls, ratio) {
             let failure =
                 self.last_failure().map_or(Verdict::transient(Kind::SERVER_ERROR), |(failure, _)| failure);

@@ -93,12 +93,32 @@ fn any_failure_opens_it_again_and_the_next_half_open_starts_from_zero() {
 fn neutral_and_dropped_probes_give_their_place_back_and_count_for_nothing() {
     let breaker = half_opened(probing(1, 1));
     for _ in 0..100 {
-        calls(&breaker, at(20), [Verdict::terminal(Kind::BAD_REQUEST), Verdict::neutral(Kind::CANCELLED)]);
+        calls(&breaker, at(20), [Verdict::neutral(Kind::CANCELLED)]);
         drop(breaker.try_acquire(at(20)).unwrap());
         breaker.try_acquire(at(20)).unwrap().neutral();
     }
     assert_eq!(breaker.state(), State::HalfOpen);
     assert_eq!(breaker.report().probes, 0);
+}
+
+#[test]
+fn a_terminal_answer_is_an_answer_and_counts_as_a_probes_success() {
+    let breaker = half_opened(probing(1, 2).ignore(Kind::DENIED));
+    let wrong = |kind| Verdict::terminal(kind);
+    calls(&breaker, at(20), [wrong(Kind::DENIED), wrong(Kind::NOT_FOUND)]);
+    assert_eq!(breaker.state(), State::HalfOpen, "an ignored kind says nothing");
+    calls(&breaker, at(20), [wrong(Kind::NOT_FOUND)]);
+    assert!(breaker.is_closed());
+}
+
+#[test]
+fn words_that_panic_cost_neither_a_place_nor_a_trip() {
+    let breaker = half_opened(probing(1, 1));
+    breaker.try_acquire(at(20)).unwrap().settle_with(&TIMEOUT, at(20), &|| panic!("in Display"));
+    assert_eq!((breaker.state(), breaker.report().probes), (State::Open, 0));
+    let closed = build(Breaker::consecutive(1));
+    closed.try_acquire(at(1)).unwrap().settle_with(&TIMEOUT, at(1), &|| panic!("in Display"));
+    assert_eq!(closed.state(), State::Open);
 }
 
 #[test]

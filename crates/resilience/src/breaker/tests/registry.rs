@@ -57,6 +57,43 @@ fn a_failure_in_the_window_keeps_a_breaker() {
 }
 
 #[test]
+fn a_row_of_failures_keeps_a_breaker() {
+    let clock = VirtualClock::new();
+    let registry =
+        Registry::builder(Breaker::consecutive(3)).idle(s(10)).clock(&clock).build("hosts").unwrap();
+    for _ in 0..3 {
+        fails(&registry.get("a"), clock.now(), 1);
+        clock.advance(s(700));
+        registry.evict_idle();
+    }
+    assert_eq!(registry.get("a").state(), State::Open);
+}
+
+#[test]
+fn the_limit_on_keys_is_exact_and_a_short_idle_time_is_kept() {
+    for max in [1, 100, 1000] {
+        let registry = Registry::builder(Breaker::standard()).max_keys(max).build("hosts").unwrap();
+        for key in 0..max {
+            drop(registry.get(&key.to_string()));
+        }
+        assert_eq!((registry.len(), registry.overflow()), (max, 0));
+        drop(registry.get("one more"));
+        assert_eq!((registry.len(), registry.overflow()), (max, 1));
+    }
+    let clock = VirtualClock::new();
+    let quick = Registry::builder(Breaker::standard())
+        .idle(Duration::from_millis(500))
+        .clock(&clock)
+        .build("q")
+        .unwrap();
+    for _ in 0..10 {
+        drop(quick.get("a"));
+        clock.advance(Duration::from_millis(450));
+    }
+    assert_eq!(quick.evict_idle(), 0);
+}
+
+#[test]
 fn use_keeps_a_breaker() {
     let (clock, registry) = registry(100);
     for _ in 0..10 {
@@ -77,7 +114,7 @@ fn a_flood_of_keys_costs_no_memory_beyond_the_limit() {
     assert!(registry.overflow() >= 10_000 - 160);
     clock.advance(s(601));
     drop(registry.get("new"));
-    assert!(registry.len() <= 160, "idle ones made room");
+    assert!(registry.len() <= 160, "idle ones of its shard made room");
     let before = registry.overflow();
     drop(registry.get("new"));
     assert_eq!(registry.overflow(), before, "and the new one is kept");

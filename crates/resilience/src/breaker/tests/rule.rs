@@ -212,6 +212,10 @@ fn a_hint_shorter_than_the_open_time_does_not_shorten_it() {
     let breaker = build(Breaker::standard().open_for(s(50)).trip_on_hint(s(10)));
     calls(&breaker, at(0), [Verdict::throttled(Kind::THROTTLED).with_hint(s(10))]);
     assert!(breaker.try_acquire(at(49)).is_err());
+    // A hint too short to trip by itself still holds the breaker that another rule trips.
+    let short = build(Breaker::consecutive(1).open_for(s(1)));
+    calls(&short, at(0), [Verdict::throttled(Kind::THROTTLED).with_hint(s(8))]);
+    assert!(short.try_acquire(at(7)).is_err() && short.try_acquire(at(8)).is_ok());
 }
 
 #[test]

@@ -28,15 +28,27 @@ fn two(builder: fn() -> Builder) -> Two {
     Two { clock, exchange, breakers, sharing }
 }
 
+fn share_by_two() -> Two {
+    two(standard)
+}
+
 fn standard() -> Builder {
     Breaker::consecutive(2).open_for(s(10)).successes_to_close(2).half_open_limit(s(30))
 }
 
 impl Two {
-    /// Rounds of both, for this long.
+    /// Rounds of both, for this long, while calls come to both as long as they are refused.
     fn rounds(&self, time: Duration) {
+        self.rounds_with_calls(time, &[0, 1]);
+    }
+
+    fn rounds_with_calls(&self, time: Duration, callers: &[usize]) {
         let rounds = time.as_nanos() / ROUND.as_nanos();
         for _ in 0..rounds.max(2) {
+            for caller in callers {
+                // Given back at once: it neither counts nor keeps a place.
+                drop(self.breakers[*caller].try_acquire(self.clock.now()));
+            }
             for sharing in &self.sharing {
                 let _ = self.clock.block_on(sharing.round());
             }
@@ -100,7 +112,9 @@ fn when_the_prober_dies_the_other_one_takes_over() {
     two.rounds(s(13));
     let prober = usize::from(!two.may_call(0));
     let survivor = 1 - prober;
+    assert!(!two.may_call(survivor));
     for _ in 0..400 {
+        drop(two.breakers[survivor].try_acquire(two.clock.now()));
         two.clock.block_on(two.sharing[survivor].round()).unwrap();
         two.clock.advance(ROUND);
     }
@@ -173,4 +187,134 @@ fn an_instance_that_joins_late_hears_of_the_open_state() {
     two.clock.block_on(two.sharing[1].round()).unwrap();
     assert_eq!(two.breakers[1].state(), State::Open);
     assert!(two.breakers[1].report().open_for.unwrap() <= s(7), "its time is as old as the news");
+}
+
+#[test]
+fn an_instance_without_calls_does_not_keep_the_lease_from_the_other() {
+    let two = two(standard);
+    fails(&two.breakers[1], two.clock.now(), 2);
+    two.rounds_with_calls(s(60), &[1]);
+    assert!(two.may_call(1), "the one with calls probes");
+    succeeds(&two.breakers[1], two.clock.now(), 2);
+    two.rounds(ROUND);
+    assert_eq!(two.states(), [State::Closed, State::Closed]);
+}
+
+#[test]
+fn a_forced_state_wins_over_a_trip_of_the_same_moment() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.breakers[1].force_open(None, "ada", "maintenance");
+    two.rounds(s(60));
+    assert_eq!(two.states(), [State::ForcedOpen, State::ForcedOpen]);
+    let both = share_by_two();
+    both.breakers[0].force_closed("ada", "drill");
+    both.breakers[1].force_open(None, "bob", "maintenance");
+    both.rounds(s(1));
+    assert_eq!(both.states(), [State::ForcedOpen, State::ForcedOpen], "two deeds at once end in one state");
+}
+
+#[test]
+fn a_newcomers_trip_is_not_undone_by_those_who_have_seen_more() {
+    let two = two(standard);
+    for _ in 0..5 {
+        two.breakers[0].reset("ada", "again");
+    }
+    two.clock.block_on(two.sharing[0].round()).unwrap();
+    fails(&two.breakers[1], two.clock.now(), 2);
+    two.breakers[0].trip(&TIMEOUT);
+    two.breakers[0].reset("ada", "the last one");
+    two.clock.advance(s(1));
+    let trip_again = |two: &Two| fails(&two.breakers[1], two.clock.now(), 2);
+    trip_again(&two);
+    two.rounds(ROUND);
+    assert_eq!(two.states()[0], two.states()[1], "whatever won, both agree");
+    let fresh = share_by_two();
+    fresh.breakers[0].trip(&TIMEOUT);
+    fresh.rounds_with_calls(s(12), &[0]);
+    succeeds(&fresh.breakers[0], fresh.clock.now(), 2);
+    assert!(fresh.breakers[0].is_closed());
+    let newcomer = standard().clock(&fresh.clock).seed(9).build("payments").unwrap();
+    let joins = Sharing::new(Arc::clone(&fresh.exchange) as Arc<_>, InstanceId(7), ROUND).with(&newcomer);
+    fresh.rounds(ROUND);
+    fails(&newcomer, fresh.clock.now(), 2);
+    for _ in 0..3 {
+        fresh.clock.block_on(joins.round()).unwrap();
+        fresh.rounds(ROUND);
+    }
+    assert_eq!((newcomer.state(), fresh.states()), (State::Open, [State::Open, State::Open]));
+}
+
+#[test]
+fn what_others_say_is_bounded() {
+    use super::super::share::{News, ProbeRight, Snapshot};
+    let two = two(standard);
+    let lie = |open_for: Option<Duration>, epoch: u64| Snapshot {
+        instance: InstanceId(9),
+        epoch,
+        state: State::Open,
+        open_for,
+        failed_recoveries: 0,
+        forced_by: None,
+        calls: u64::MAX,
+        failures: u64::MAX,
+        age: Duration::ZERO,
+    };
+    let breaker = &two.breakers[0];
+    let news = News {
+        others: vec![lie(None, u64::MAX), lie(Some(Duration::MAX), 3)],
+        probe: ProbeRight::Held(Duration::MAX),
+    };
+    breaker.absorb(&news, ROUND);
+    assert_eq!(breaker.state(), State::Open);
+    two.clock.advance(s(601));
+    assert!(breaker.try_acquire(two.clock.now()).is_ok(), "no longer than our own max_hold");
+    breaker.reset("ada", "at the end of all epochs");
+    fails(breaker, two.clock.now(), 2);
+    assert_eq!((breaker.state(), breaker.report().state), (State::Open, State::Open));
+}
+
+#[test]
+fn a_dead_instances_counts_do_not_trip_the_others() {
+    let two = two(|| {
+        Breaker::ratio(0.5).min_calls(10).no_consecutive().together().open_for(s(1)).successes_to_close(1)
+    });
+    fails(&two.breakers[0], two.clock.now(), 9);
+    two.clock.block_on(two.sharing[0].round()).unwrap();
+    two.clock.advance(s(2));
+    for _ in 0..40 {
+        succeeds(&two.breakers[1], two.clock.now(), 1);
+        two.clock.block_on(two.sharing[1].round()).unwrap();
+        two.clock.advance(ROUND);
+    }
+    assert_eq!(two.breakers[1].history().len(), 0);
+}
+
+#[test]
+fn one_of_them_probes_after_a_forced_open_state_with_an_end() {
+    let two = two(standard);
+    two.breakers[0].force_open(Some(s(5)), "ada", "deploy");
+    two.rounds(s(6));
+    let may = [two.may_call(0), two.may_call(1)];
+    assert_eq!(may.iter().filter(|may| **may).count(), 1, "{may:?}");
+}
+
+#[test]
+fn a_newcomer_hears_of_an_open_state_that_waits_for_its_probe() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.clock.advance(s(20));
+    two.clock.block_on(two.sharing[0].round()).unwrap();
+    two.clock.block_on(two.sharing[1].round()).unwrap();
+    assert_eq!(two.breakers[1].state(), State::Open);
+}
+
+#[test]
+fn rounds_without_a_pause_are_not_taken() {
+    let two = two(standard);
+    let hasty = Sharing::new(Arc::clone(&two.exchange) as Arc<_>, InstanceId(5), Duration::ZERO)
+        .with(&two.breakers[0]);
+    let mut going = Box::pin(hasty.keep_going());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(going.as_mut().poll(&mut context).is_pending());
 }

@@ -97,3 +97,50 @@ fn a_dropped_or_panicking_call_gives_its_probe_back() {
     assert!(panicked.is_err());
     assert_eq!((breaker.state(), breaker.report().probes), (State::HalfOpen, 0));
 }
+
+#[test]
+fn an_operations_future_is_gone_before_its_place_is_given_back() {
+    struct Alive(Breaker);
+    impl Drop for Alive {
+        fn drop(&mut self) {
+            assert_eq!(self.0.report().probes, 1, "the place was free while the operation lived");
+        }
+    }
+    let (clock, pipeline) = bench(|builder| builder.breaker(Breaker::consecutive(1)));
+    let breaker = pipeline.breaker().unwrap();
+    breaker.half_open("test", "probe");
+    let operation = |_: Attempt| {
+        let alive = Alive(breaker.clone());
+        async move {
+            std::future::pending::<()>().await;
+            drop(alive);
+            Ok::<_, Fault>(())
+        }
+    };
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut dropped = Box::pin(pipeline.run(operation));
+    assert!(dropped.as_mut().poll(&mut context).is_pending());
+    drop(dropped);
+    assert_eq!(breaker.report().probes, 0);
+    let cancel = Cancel::new();
+    let mut kept = Box::pin(pipeline.call().cancel(&cancel).run(operation));
+    assert!(kept.as_mut().poll(&mut context).is_pending());
+    cancel.cancel();
+    assert!(kept.as_mut().poll(&mut context).is_ready());
+    assert_eq!(breaker.report().probes, 0, "also while the ended future is kept");
+    drop(kept);
+    assert!(clock.now() > Moment::ZERO);
+}
+
+#[test]
+fn a_dropped_wait_gives_the_price_of_its_retry_back() {
+    let budget = crate::retry::Budget::share(0.1).reserve(2).build().unwrap();
+    let (_, pipeline) = bench(|builder| builder.shared_budget(&budget));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    for _ in 0..5 {
+        let mut call = Box::pin(pipeline.run(|_| async { Err::<(), _>(Fault::BUSY) }));
+        assert!(call.as_mut().poll(&mut context).is_pending(), "waits for its paid retry");
+        assert_eq!(budget.left(pipeline.now()), 1);
+    }
+    assert_eq!(budget.left(pipeline.now()), 2);
+}

@@ -106,3 +106,22 @@ fn one_call_can_have_other_limits_than_its_pipeline() {
     assert_eq!(attempts(pipeline.call().retry(&other).run_blocking(fail).unwrap_err()), 3);
     assert_eq!(clock.now().since(before), s(14));
 }
+
+#[test]
+fn a_call_starts_when_it_is_first_driven_not_when_its_future_is_made() {
+    let (clock, pipeline) =
+        bench(|builder| builder.breaker(Breaker::standard().slow(s(2), 0.1).min_calls(1)));
+    let call = pipeline
+        .call()
+        .complete_within(s(1))
+        .run(|attempt| async move { Ok::<_, Fault>(attempt.time_left()) });
+    clock.advance(s(10));
+    assert_eq!(clock.block_on(call).unwrap(), Some(s(1)), "its time began with its first poll");
+    assert!(pipeline.breaker().unwrap().is_closed(), "and the time before does not make it slow");
+    let late = pipeline
+        .call()
+        .deadline(pipeline.now() + s(1))
+        .run(|_| async { panic!("attempted") as Result<(), Fault> });
+    clock.advance(s(10));
+    assert_eq!(clock.block_on(late).unwrap_err().stop(), Stop::Deadline);
+}

@@ -67,8 +67,28 @@ fn a_pipelines_error_means_to_the_one_around_it_what_it_meant() {
     assert_eq!((error.stop(), error.operation().unwrap().is_refused()), (Stop::Neutral, true));
     assert_eq!(outer.breaker().unwrap().report().failures, 1, "and says nothing about the service around it");
     assert!(error.allows_fallback() && error.try_again_in().unwrap() > s(400));
+    let (_, once) = bench(Builder::not_idempotent);
+    let mut calls = 0;
+    let _ = outer.run_blocking(|_| {
+        once.run_blocking(|_| {
+            calls += 1;
+            Err::<(), _>(Fault::BUSY)
+        })
+    });
+    assert_eq!(calls, 1, "what must not be repeated in there is not repeated out here");
     let wrong = outer.run_blocking(|_| outer.run_blocking(|_| Err::<(), _>(Fault::WRONG))).unwrap_err();
     assert_eq!((wrong.stop(), wrong.allows_fallback()), (Stop::Terminal, false));
+}
+
+#[test]
+fn run_mut_sees_what_its_closure_calls_before_it_awaits() {
+    let (clock, outer) = bench(|builder| builder);
+    let (_, inner) = bench(|builder| builder);
+    let worst = clock.block_on(outer.run_mut(|_: Attempt| {
+        let seen = inner.run_blocking(|attempt| Ok::<_, Fault>(attempt.worst_case_calls()));
+        std::future::ready(seen)
+    }));
+    assert_eq!(worst.unwrap(), 16);
 }
 
 #[test]

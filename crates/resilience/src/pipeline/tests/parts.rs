@@ -163,6 +163,13 @@ fn a_call_can_use_the_breaker_of_its_own_host() {
     assert!(fail("a").unwrap_err().is_refused(), "host a is down");
     assert!(!fail("b").unwrap_err().is_refused(), "host b has a breaker of its own");
     assert_eq!(hosts.get("a").report().probes, 0);
+    let elsewhere = Breaker::consecutive(1).open_for(s(1)).build("on the system's clock").unwrap();
+    let fail =
+        || pipeline.call().breaker(&elsewhere).run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
+    assert!(!fail().is_refused());
+    clock.advance(s(3600));
+    let refused = fail();
+    assert!(refused.is_refused() && refused.try_again_in().unwrap() <= s(2), "its own clock counts");
 }
 
 #[test]

@@ -190,6 +190,32 @@ fn a_policy_of_the_users_own_gets_a_fresh_instance_and_counts_from_zero() {
 }
 
 #[test]
+fn policies_of_the_users_own_do_not_share_an_instance() {
+    #[derive(Debug)]
+    struct Every(u64);
+    impl Policy for Every {
+        fn fresh(&self) -> Box<dyn Policy> {
+            Box::new(Self(self.0))
+        }
+        fn next(&mut self, _: u32, _: &Verdict) -> Option<Duration> {
+            Some(s(self.0))
+        }
+    }
+    let (retry, mut state) = start(Retry::custom(Every(1)).on_kind(Kind::CONFLICT, Retry::custom(Every(5))));
+    let at = At::now(Moment::ZERO);
+    assert_eq!(retry.next(&mut state, &TIMEOUT, at), Decision::After(s(1)));
+    assert_eq!(retry.next(&mut state, &Verdict::transient(Kind::CONFLICT), at), Decision::After(s(5)));
+    assert_eq!(retry.next(&mut state, &TIMEOUT, at), Decision::After(s(1)));
+}
+
+#[test]
+fn a_hint_of_no_time_does_not_make_adaptive_hammer() {
+    let (got, _) =
+        waits_after(Retry::adaptive(Retry::fixed(s(2)).no_jitter()), &TIMEOUT.with_hint(Duration::ZERO));
+    assert_eq!(got, [s(2), s(2), s(2)]);
+}
+
+#[test]
 fn a_resumed_state_goes_on_where_it_was() {
     let retry = Retry::exponential().no_jitter().max_retries(4).max_elapsed(s(60)).build().unwrap();
     let mut state = retry.resume(Moment::ZERO + s(1), 3, ms(700));
