@@ -49,32 +49,33 @@ impl Control {
 }
 
 /// How a state stands against another instance's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) epoch: u64,
-    weight: u8,
+    /// What weighs more stays, where two instances changed at the same time: an operator's hold, then what protects
+    /// the service.
+    pub(super) weight: u8,
+    by_operator: bool,
 }
 
 impl Standing {
-    /// An operator's deed weighs most; then what protects the service.
     pub(super) fn new(epoch: u64, state: State, by_operator: bool) -> Self {
         let weight = match state {
-            State::ForcedOpen => 4,
-            State::ForcedClosed => 3,
-            State::Closed | State::HalfOpen if by_operator => 2,
+            State::ForcedOpen => 3,
+            State::ForcedClosed => 2,
             State::Open => 1,
             State::HalfOpen | State::Closed => 0,
         };
-        Self { epoch, weight }
+        Self { epoch, weight, by_operator }
     }
 
-    pub(super) const fn weight(self) -> u8 {
-        self.weight
+    fn is_no_newer_than(self, mine: Self) -> bool {
+        self.epoch < mine.epoch || self.epoch == mine.epoch && self.weight == mine.weight
     }
 
     /// Held by an operator, until an operator says otherwise.
     const fn holds_against(self, other: Self) -> bool {
-        self.weight >= 3 && other.weight < 2
+        self.weight >= 2 && !other.by_operator
     }
 }
 
@@ -123,20 +124,21 @@ impl Core {
     }
 
     /// Takes over what another instance says, if it is newer or weighs more: `input` and `by` make its state of ours.
-    /// Where ours stays, it is told again as the newer one. All under the lock, so that no change of ours is lost.
-    pub(super) fn follow(&self, other: Standing, input: Input, by: Option<By>, now: Moment) {
+    /// Where ours stays it becomes the newer one, and the answer is true: tell it again. All under the lock, so that no
+    /// change of ours is lost.
+    pub(super) fn follow(&self, other: Standing, input: Input, by: Option<By>, now: Moment) -> bool {
         {
             let mut control = lock(&self.control);
             let mine = control.standing();
-            if other.epoch < mine.epoch || other == mine {
+            if other.is_no_newer_than(mine) {
                 control.unheard = false; // ours is the newest that was told: the others will follow it
-                return;
+                return false;
             }
             // News that nobody has heard yet, and anything that weighs more at the same time, stays.
             let keeps = other.epoch == mine.epoch || control.unheard;
             if keeps && mine.weight > other.weight || mine.holds_against(other) {
                 control.epoch = other.epoch.saturating_add(1);
-                return;
+                return true;
             }
             let chance = control.rng.unit();
             if let Some(next) = transition(control.phase, input, now, self.settings.open, chance) {
@@ -147,6 +149,7 @@ impl Core {
             control.unheard = false;
         }
         self.announcer.tell();
+        false
     }
 
     /// Keeps an open breaker from probing for some rounds: until it has asked for the right to.

@@ -99,12 +99,22 @@ impl Sharing {
     /// # Errors
     /// When the exchange does not answer. Nothing changes then; the next round tries again.
     pub async fn round(&self) -> Result<(), ExchangeError> {
-        let offers = self.breakers.iter().map(|breaker| breaker.offer(self.instance, self.every)).collect();
-        let news = self.exchange.swap(self.instance, offers).await?;
-        for (breaker, news) in self.breakers.iter().zip(news) {
-            breaker.absorb(&news, self.every);
+        if self.swap().await? {
+            // News of ours met older news of higher rank: told again at once, so that the others hear it this round.
+            self.swap().await?;
         }
         Ok(())
+    }
+
+    /// One exchange; true when something has to be told again.
+    async fn swap(&self) -> Result<bool, ExchangeError> {
+        let offers = self.breakers.iter().map(|breaker| breaker.offer(self.instance, self.every)).collect();
+        let news = self.exchange.swap(self.instance, offers).await?;
+        let mut tell_again = false;
+        for (breaker, news) in self.breakers.iter().zip(news) {
+            tell_again |= breaker.absorb(&news, self.every);
+        }
+        Ok(tell_again)
     }
 
     /// Takes rounds for ever. Spawn it; drop it to stop.

@@ -108,16 +108,15 @@ impl Breaker {
         }
     }
 
-    /// Acts on what the others told.
-    pub(in crate::breaker) fn absorb(&self, news: &News, every: Duration) {
+    /// Acts on what the others told. True when what this instance knows has to be told again.
+    pub(in crate::breaker) fn absorb(&self, news: &News, every: Duration) -> bool {
         let (core, now) = (self.core(), self.clock().now());
-        if let Some(newest) = news.others.iter().max_by_key(|other| (other.epoch, other.standing().weight()))
-        {
-            // One that probes is not followed: what it finds will be.
-            if let Some((input, by)) = self.input_of(newest, now) {
-                core.follow(newest.standing(), input, by, now);
-            }
-        }
+        let newest = news.others.iter().max_by_key(|other| (other.epoch, other.standing().weight));
+        // One that probes is not followed: what it finds will be.
+        let tell_again = newest.is_some_and(|newest| {
+            let input = self.input_of(newest, now);
+            input.is_some_and(|(input, by)| core.follow(newest.standing(), input, by, now))
+        });
         match news.probe {
             ProbeRight::Mine => core.probe_gate.store(0, Ordering::Release),
             // What an exchange says is bounded: nobody holds the right for longer than probes may take.
@@ -129,6 +128,7 @@ impl Breaker {
             ProbeRight::NotAsked => core.wait_for_lease(now),
         }
         self.judge_together(&news.others, every, now);
+        tell_again
     }
 
     /// What another instance's state is to this one; `None` when it probes, and this one can only wait.
