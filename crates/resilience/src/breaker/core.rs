@@ -225,11 +225,8 @@ impl Core {
 
     fn refused(self: &Arc<Self>, state: State, now: Moment) -> Refused {
         let from = self.probe_from().as_nanos();
-        let retry_in = match state {
-            State::HalfOpen => 0,
-            _ if from == u64::MAX => u64::MAX,
-            _ => from.saturating_sub(now.as_nanos()),
-        };
+        // While half-open there is no such time: a place may come free at any moment, and this is zero.
+        let retry_in = if from == u64::MAX { u64::MAX } else { from.saturating_sub(now.as_nanos()) };
         Refused { core: Arc::clone(self), state, retry_in }
     }
 

@@ -39,6 +39,16 @@ fn open_refuses_with_state_time_and_cause() {
 }
 
 #[test]
+fn a_retry_that_ends_with_the_open_time_is_not_given_up() {
+    let breaker = build(probing(1, 1));
+    fails(&breaker, at(0), 1);
+    let until = at(0) + breaker.try_acquire(at(0)).unwrap_err().retry_in().unwrap();
+    let just_before = Moment::from_nanos(until.as_nanos() - 1);
+    assert!(breaker.core().refuses_at(just_before) && !breaker.core().refuses_at(until));
+    assert!(breaker.try_acquire(just_before).is_err() && breaker.try_acquire(until).is_ok());
+}
+
+#[test]
 fn the_open_time_is_spread_upwards_only() {
     let opens: Vec<_> = (0..200)
         .map(|seed| {
@@ -135,7 +145,9 @@ fn a_panicking_probe_gives_its_place_back() {
 
 #[test]
 fn a_slow_probe_is_a_failed_one() {
-    let breaker = half_opened(probing(1, 1).slow(s(2), 1.0));
+    let breaker = half_opened(probing(1, 2).slow(s(2), 1.0));
+    breaker.try_acquire(at(20)).unwrap().success(at(22));
+    assert_eq!(breaker.state(), State::HalfOpen, "two seconds are not over two seconds");
     breaker.try_acquire(at(20)).unwrap().success(at(23));
     assert_eq!(breaker.state(), State::Open);
 }

@@ -94,6 +94,23 @@ fn a_breaker_alone_passes_the_operations_errors_through() {
 }
 
 #[test]
+fn a_breaker_alone_times_its_calls_for_the_slow_rule() {
+    let clock = VirtualClock::new();
+    clock.advance(s(1));
+    let breaker = Breaker::ratio(0.9).slow(s(2), 0.5).min_calls(2).clock(&clock).build("alone").unwrap();
+    for _ in 0..2 {
+        let timer = clock.clone();
+        clock
+            .block_on(breaker.run(async || {
+                timer.timer(s(3)).await;
+                Ok::<_, Fault>(())
+            }))
+            .unwrap();
+    }
+    assert_eq!(breaker.last_trip().unwrap().reason, crate::breaker::Reason::Slow { slow: 2, calls: 2 });
+}
+
+#[test]
 fn the_trip_remembers_the_error_in_words() {
     let (_, pipeline) = bench(|builder| builder.no_retry().breaker(Breaker::consecutive(1)));
     let _ = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
