@@ -69,7 +69,7 @@ impl Builder {
         }
     }
 
-    /// Looks back on the calls of this long. Default: 30 s.
+    /// Looks back on the calls of this long, in ten buckets: the oldest tenth falls out at once. Default: 30 s.
     pub fn within(mut self, window: Duration) -> Self {
         self.settings.span = Span::Time(window);
         self
@@ -175,7 +175,8 @@ impl Builder {
         self
     }
 
-    /// Calls that go through at once while half-open. Default: 1. Terminal answers neither close nor open it.
+    /// Calls that go through at once while half-open. Default: 1. A terminal error counts
+    /// as a probe's success: the service answered.
     pub fn half_open_permits(mut self, calls: u16) -> Self {
         self.settings.permits = calls;
         self

@@ -134,7 +134,8 @@ impl Builder {
         self
     }
 
-    /// Instead of failing when the breaker refuses, waits for its next probe where the deadline leaves room for it.
+    /// Instead of failing when the breaker refuses, waits for its next probe where the deadline leaves room for it. A call
+    /// without a deadline does not wait.
     pub fn wait_for_breaker(mut self) -> Self {
         self.wait_for_breaker = true;
         self

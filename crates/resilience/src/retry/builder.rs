@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    /// Runs after each failed try, with what happens next. A retry that is granted here can still be refused by the
+    /// Runs after each failed try, with what happens next. A panic in it goes on to the caller. A retry that is granted here can still be refused by the
     /// breaker when its wait is over.
     pub fn after_failed_try(mut self, hook: impl Fn(&FailedTry<'_>) + Send + Sync + 'static) -> Self {
         self.settings.hook = Some(Hook::new(hook));
