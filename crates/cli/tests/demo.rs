@@ -14,12 +14,14 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
+/// A machine that stands still for this long makes answers late, whatever the service does: half of an attempt's time.
+const MAX_LATE_MS: u64 = 150;
+/// Runs until the machine keeps up; the last one counts in any case.
+const RUNS: u32 = 3;
+
 #[test]
 fn with_steadfast_calls_recover_after_an_outage_and_with_three_attempts_they_do_not() {
-    let output = steadfast(&["demo", "--seconds", "5", "--json"]).unwrap();
-    let talk = text(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (json, talk) = timely_run().unwrap();
     adds_up(&json["steadfast"]);
     adds_up(&json["three_attempts"]);
     tells_the_story(&json["steadfast"], &json["three_attempts"], &talk);
@@ -28,6 +30,23 @@ fn with_steadfast_calls_recover_after_an_outage_and_with_three_attempts_they_do_
         assert!(talk.contains(words), "{words:?} is missing:\n{talk}");
     }
     assert!(talk.lines().all(|line| line.chars().count() <= 100), "fits 100 columns:\n{talk}");
+}
+
+fn timely_run() -> std::io::Result<(Value, String)> {
+    let mut run = 1;
+    loop {
+        let output = steadfast(&["demo", "--seconds", "5", "--json"])?;
+        let talk = text(&output.stderr).into_owned();
+        assert!(output.status.success(), "{talk}");
+        let json: Value = serde_json::from_slice(&output.stdout)?;
+        let late =
+            number(&json["steadfast"], "most_late_ms").max(number(&json["three_attempts"], "most_late_ms"));
+        if late <= MAX_LATE_MS || run == RUNS {
+            return Ok((json, talk));
+        }
+        println!("run {run}: calls began up to {late} ms late, once more");
+        run += 1;
+    }
 }
 
 /// What holds for every run, whatever the machine does meanwhile.

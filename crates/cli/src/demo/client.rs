@@ -31,6 +31,15 @@ pub(crate) struct Calls {
     pub(crate) retries: u64,
     /// Time that the failed and the refused took together.
     pub(crate) until_error: Duration,
+    /// The most that a call began after its time in the script: a measure of how busy this machine was.
+    pub(crate) most_late: Duration,
+}
+
+impl Calls {
+    fn begin(&mut self, late: Duration) {
+        self.made += 1;
+        self.most_late = self.most_late.max(late);
+    }
 }
 
 /// Everything that the callers share. Clones are one and the same.
@@ -78,8 +87,8 @@ impl Client {
 
     /// One call through the pipeline: this is all it takes to use the library.
     async fn call(self, made_at: Duration) {
-        self.book().calls.made += 1;
         let began = self.watch.elapsed();
+        self.book().calls.begin(began.saturating_sub(made_at));
         let outcome = self
             .pipeline
             .run(|attempt| {

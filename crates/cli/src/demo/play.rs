@@ -35,7 +35,7 @@ pub(crate) struct Circuit {
     pub(crate) failed_probes: u32,
     /// From the service's return until the breaker closed; `None` if it did not.
     pub(crate) closed_after: Option<Duration>,
-    /// Its last open time: the longest that it can take to notice a return.
+    /// How long it was open before its last probes.
     pub(crate) last_open: Option<Duration>,
 }
 

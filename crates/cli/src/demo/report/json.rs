@@ -35,6 +35,7 @@ fn run_json(run: &Outcome) -> Value {
         "recovered": run.recovery.after.is_some(),
         "recovered_after_ms": run.recovery.after.map(millis),
         "retries": run.calls.retries,
+        "most_late_ms": millis(run.calls.most_late),
         "until_error_ms": run.until_error_ms(),
         "requests": run.seen.requests,
         "requests_while_down": run.seen.while_down,

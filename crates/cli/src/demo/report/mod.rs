@@ -50,6 +50,7 @@ mod tests {
                 refused_while_up: 40,
                 retries: 14,
                 until_error: Duration::from_secs(17),
+                most_late: Duration::from_millis(9),
             },
             recovery: Recovery { calls: 400, ok: 360, after: Some(Duration::from_millis(420)) },
             seen: Seen {
@@ -136,6 +137,14 @@ before it probes, however soon the service is back; the last one was 1.6s.
                 "not before the end (4.0s) with Steadfast, and after 0.4s with 3 attempts.",
             ]
         );
+    }
+
+    #[test]
+    fn a_busy_machine_is_mentioned() {
+        let mut report = report();
+        assert!(!report.to_table().contains("busy"));
+        report.three_attempts.calls.most_late = Duration::from_millis(400);
+        assert!(report.to_table().ends_with("up to 0.4s late, so take these numbers with care.\n"));
     }
 
     #[test]

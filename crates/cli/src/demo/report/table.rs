@@ -8,6 +8,9 @@ use super::super::play::{Circuit, Outcome};
 use super::super::recovery::Recovery;
 use super::Report;
 
+/// Half of what an attempt may take: calls that begin later than this may fail for that alone.
+const MAX_LATE: Duration = Duration::from_millis(150);
+
 /// A line of the table: its words, and what it says of a run.
 type Line = (&'static str, fn(&Outcome) -> String);
 
@@ -60,7 +63,19 @@ impl Report {
         if let Some(breaker) = &ours.breaker {
             let _ = write!(words, "\n{}", breaker.in_words());
         }
-        words + &price(ours)
+        words + &price(ours) + &self.doubt()
+    }
+
+    /// A machine that stands still makes answers late that the service gave in time, with either way to call.
+    fn doubt(&self) -> String {
+        let late = self.steadfast.calls.most_late.max(self.three_attempts.calls.most_late);
+        if late <= MAX_LATE {
+            return String::new();
+        }
+        format!(
+            "\nThis machine was busy: calls began up to {} late, so take these numbers with care.",
+            seconds(late)
+        )
     }
 
     fn when(&self, recovery: Recovery) -> String {
