@@ -13,6 +13,7 @@ use arc_swap::ArcSwapOption;
 
 use super::control::Control;
 use super::event::Announcer;
+use super::refusing;
 use super::settings::{Settings, Span};
 use super::state::{Input, State};
 use super::trip::{Reason, Refused, Trip};
@@ -55,6 +56,9 @@ impl Ended<'_> {
 
 pub(crate) struct Core {
     pub(super) word: AtomicU64,
+    pub(super) number: u64,
+    /// Whether `refusing` knows this breaker.
+    known: AtomicBool,
     pub(super) open_until: AtomicU64,
     /// Another instance holds the right to probe until then; 0 when this one may.
     pub(super) probe_gate: AtomicU64,
@@ -97,6 +101,8 @@ impl Core {
         };
         Self {
             word: AtomicU64::new(word(1, State::Closed)),
+            number: refusing::next_number(),
+            known: AtomicBool::new(false),
             open_until: AtomicU64::new(0),
             probe_gate: AtomicU64::new(0),
             wanted: AtomicBool::new(false),
@@ -227,7 +233,10 @@ impl Core {
         let from = self.probe_from().as_nanos();
         // While half-open there is no such time: a place may come free at any moment, and this is zero.
         let retry_in = if from == u64::MAX { u64::MAX } else { from.saturating_sub(now.as_nanos()) };
-        Refused { core: Arc::clone(self), state, retry_in }
+        if !self.known.load(Ordering::Relaxed) && !self.known.swap(true, Ordering::Relaxed) {
+            refusing::add(self);
+        }
+        Refused { number: self.number, state, retry_in }
     }
 
     // ---- coming back ----
@@ -481,6 +490,14 @@ impl Core {
     #[expect(clippy::unused_self, reason = "the twin of the test build's")]
     pub(super) const fn forgets_generations(&self) -> bool {
         false
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if self.known.load(Ordering::Relaxed) {
+            refusing::remove(self.number);
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod operator;
 mod permit;
 #[cfg(test)]
 pub(crate) mod plant;
+mod refusing;
 mod registry;
 #[cfg(feature = "tokio")]
 mod run;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::State;
-use super::core::Core;
+use super::refusing;
 use crate::classify::Verdict;
 use crate::clock::Moment;
 
@@ -119,10 +119,11 @@ impl fmt::Display for Trip {
 
 /// The call was not attempted: the breaker refused it.
 ///
-/// Made in nanoseconds and without an allocation: a service that is down is asked for often.
-#[derive(Clone)]
+/// Made in nanoseconds, for a service that is down is asked for often. What it tells is looked up when it is read: of a
+/// refusal that outlives its breaker, only state and time are left.
+#[derive(Clone, Copy)]
 pub struct Refused {
-    pub(super) core: Arc<Core>,
+    pub(super) number: u64,
     pub(super) state: State,
     /// Nanoseconds until the next probe; `u64::MAX` without an end.
     pub(super) retry_in: u64,
@@ -131,8 +132,8 @@ pub struct Refused {
 impl Refused {
     /// The breaker's name.
     #[must_use]
-    pub fn breaker(&self) -> &str {
-        &self.core.name
+    pub fn breaker(&self) -> Arc<str> {
+        refusing::find(self.number).map_or_else(|| "(gone)".into(), |core| Arc::clone(&core.name))
     }
 
     /// The state that refused: open, half-open with all places taken, or forced open.
@@ -151,7 +152,7 @@ impl Refused {
     /// `None` when nothing ever did, and an operator asked for probes.
     #[must_use]
     pub fn trip(&self) -> Option<Arc<Trip>> {
-        self.core.trip.load_full()
+        refusing::find(self.number)?.trip.load_full()
     }
 }
 

@@ -21,7 +21,7 @@ fn open_refuses_with_state_time_and_cause() {
     let breaker = build(probing(1, 1));
     breaker.try_acquire(at(0)).unwrap().settle_with(&TIMEOUT, at(0), &|| Some("no answer in 2 s".to_owned()));
     let refused = breaker.try_acquire(at(4)).unwrap_err();
-    assert_eq!((refused.breaker(), refused.state()), ("test", State::Open));
+    assert_eq!((&*refused.breaker(), refused.state()), ("test", State::Open));
     let wait = refused.retry_in().unwrap();
     assert!(wait >= s(6) && wait <= s(7), "10 s and up to a tenth more, less the 4 s: {wait:?}");
     assert_eq!(refused.trip().unwrap().failure.kind(), Kind::TIMEOUT);
@@ -36,6 +36,20 @@ fn open_refuses_with_state_time_and_cause() {
     ] {
         assert!(text.contains(part), "{part:?} in {text:?}");
     }
+}
+
+#[test]
+fn a_refusal_that_outlives_its_breaker_still_tells_state_and_time() {
+    let breaker = build(probing(1, 1));
+    fails(&breaker, at(0), 1);
+    let refused = breaker.try_acquire(at(0)).unwrap_err();
+    assert_eq!(&*refused.breaker(), "test");
+    drop(breaker);
+    assert_eq!(
+        (&*refused.breaker(), refused.state(), refused.trip().is_none()),
+        ("(gone)", State::Open, true)
+    );
+    assert!(refused.to_string().contains("next probe in 10."), "{refused}");
 }
 
 #[test]
