@@ -73,7 +73,7 @@ pub struct RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// The most breakers kept. Default: 100 000, some 80 MB. Beyond it a new key gets a breaker that is not kept,
+    /// The most breakers kept. Default: 100 000, some 90 MB. Beyond it a new key gets a breaker that is not kept,
     /// so that a flood of keys costs no memory.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;
