@@ -55,33 +55,27 @@ pub(super) struct Standing {
     /// What weighs more stays, where two instances changed at the same time: an operator's hold, then what protects
     /// the service.
     pub(super) weight: u8,
-    by_operator: bool,
 }
 
 impl Standing {
-    pub(super) fn new(epoch: u64, state: State, by_operator: bool) -> Self {
+    pub(super) fn new(epoch: u64, state: State) -> Self {
         let weight = match state {
             State::ForcedOpen => 3,
             State::ForcedClosed => 2,
             State::Open => 1,
             State::HalfOpen | State::Closed => 0,
         };
-        Self { epoch, weight, by_operator }
+        Self { epoch, weight }
     }
 
     fn is_no_newer_than(self, mine: Self) -> bool {
         self.epoch < mine.epoch || self.epoch == mine.epoch && self.weight == mine.weight
     }
-
-    /// Held by an operator, until an operator says otherwise.
-    const fn holds_against(self, other: Self) -> bool {
-        self.weight >= 2 && !other.by_operator
-    }
 }
 
 impl Control {
     fn standing(&self) -> Standing {
-        Standing::new(self.epoch, self.phase.state, self.forced_by.is_some())
+        Standing::new(self.epoch, self.phase.state)
     }
 }
 
@@ -136,7 +130,7 @@ impl Core {
             }
             // News that nobody has heard yet, and anything that weighs more at the same time, stays.
             let keeps = other.epoch == mine.epoch || control.unheard;
-            if keeps && mine.weight > other.weight || mine.holds_against(other) {
+            if keeps && mine.weight > other.weight {
                 control.epoch = other.epoch.saturating_add(1);
                 return true;
             }

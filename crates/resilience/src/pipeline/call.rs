@@ -83,7 +83,8 @@ impl<'p, C> Call<'p, C> {
     }
 
     /// Another breaker for this call, such as the one of this host or tenant from a
-    /// [`Registry`](crate::breaker::Registry). It must run on the pipeline's clock.
+    /// [`Registry`](crate::breaker::Registry). It counts on its own clock,
+    /// which in tests should be the pipeline's.
     pub fn breaker(mut self, breaker: &Breaker) -> Self {
         self.options.breaker = Some(breaker.clone());
         self
@@ -107,7 +108,7 @@ impl<'p, C> Call<'p, C> {
         self
     }
 
-    /// The same as a time from the beginning of the call.
+    /// The same as a time from the beginning of the call, which is its future's first poll.
     pub fn complete_within(mut self, limit: Duration) -> Self {
         self.options.complete_within = Some(limit);
         self

@@ -42,7 +42,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     fn standing(&self) -> Standing {
-        Standing::new(self.epoch, self.state, self.forced_by.is_some())
+        Standing::new(self.epoch, self.state)
     }
 }
 

@@ -314,3 +314,28 @@ fn rounds_without_a_pause_are_not_taken() {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(going.as_mut().poll(&mut context).is_pending());
 }
+
+#[test]
+fn who_has_not_asked_for_the_lease_asks_before_it_probes() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds_with_calls(s(60), &[]);
+    assert!(!two.may_call(0) && !two.may_call(1), "the open time is long over, but nobody holds the lease");
+    two.rounds(ROUND);
+    let may = [two.may_call(0), two.may_call(1)];
+    assert_eq!(may.iter().filter(|may| **may).count(), 1, "{may:?}");
+}
+
+#[test]
+fn a_held_state_outlasts_what_others_find_later() {
+    let two = two(standard);
+    two.breakers[0].force_open(None, "ada", "maintenance");
+    two.clock.block_on(two.sharing[0].round()).unwrap();
+    // The other one has not heard of it, and lives through a trip and a recovery of its own.
+    fails(&two.breakers[1], two.clock.now(), 2);
+    two.clock.advance(s(30));
+    succeeds(&two.breakers[1], two.clock.now(), 2);
+    assert!(two.breakers[1].is_closed());
+    two.rounds(s(1));
+    assert_eq!(two.states(), [State::ForcedOpen, State::ForcedOpen]);
+}
