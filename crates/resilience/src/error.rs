@@ -2,10 +2,11 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::breaker::Refused;
-use crate::classify::{Classify, Kind, Verdict};
+use crate::classify::{Class, Classify, Kind, Verdict};
 use crate::problem::Code;
 use crate::retry::Stop;
 use crate::story::Story;
@@ -18,7 +19,22 @@ use crate::story::Story;
 pub struct Error<E> {
     cause: Cause<E>,
     stop: Stop,
-    story: Option<Box<Story>>,
+    /// `None` for a refusal, which is made in nanoseconds and looks its breaker up when it is read.
+    about: Option<Box<About>>,
+}
+
+/// Which call it was, and how it went.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// The pipeline's or the breaker's name.
+    pub(crate) name: Arc<str>,
+    /// What the caller named it; empty when it did not.
+    pub(crate) operation: &'static str,
+    pub(crate) story: Option<Story>,
+    /// What the last attempt's end meant; `None` when there was none.
+    pub(crate) failure: Option<Verdict>,
+    /// The breaker's next probe, when it is the breaker that keeps the call from another try.
+    pub(crate) next_probe: Option<Duration>,
 }
 
 /// What ended the call.
@@ -39,23 +55,41 @@ pub enum Cause<E> {
 }
 
 impl<E> Error<E> {
-    pub(crate) fn new(cause: Cause<E>, stop: Stop, story: Option<Box<Story>>) -> Self {
-        Self { cause, stop, story }
+    pub(crate) fn new(cause: Cause<E>, stop: Stop, about: About) -> Self {
+        Self { cause, stop, about: Some(Box::new(about)) }
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn refused(refused: Refused) -> Self {
-        Self::new(Cause::Refused(refused), Stop::BreakerOpen, None)
+        Self { cause: Cause::Refused(refused), stop: Stop::BreakerOpen, about: None }
     }
 
-    #[cfg(feature = "tokio")]
-    pub(crate) fn failed_once(error: E) -> Self {
-        Self::new(Cause::Operation(error), Stop::NoRetry, None)
+    /// The one attempt of a call through a breaker alone.
+    pub(crate) fn once(breaker: &Arc<str>, cause: Cause<E>, failure: Verdict) -> Self {
+        let about = About {
+            name: Arc::clone(breaker),
+            operation: "",
+            story: None,
+            failure: Some(failure),
+            next_probe: None,
+        };
+        Self::new(cause, Stop::NoRetry, about)
     }
 
-    #[cfg(feature = "tokio")]
-    pub(crate) fn timed_out_once() -> Self {
-        Self::new(Cause::TimedOut, Stop::NoRetry, None)
+    /// The name of the pipeline, or of the breaker that refused.
+    #[must_use]
+    pub fn name(&self) -> Arc<str> {
+        match (&self.about, &self.cause) {
+            (Some(about), _) => Arc::clone(&about.name),
+            (None, Cause::Refused(refused)) => refused.breaker(),
+            (None, _) => "".into(),
+        }
+    }
+
+    /// The operation's name, where the call gave it one ([`Call::named`](crate::pipeline::Call::named)) and the service
+    /// was asked.
+    #[must_use]
+    pub fn operation_name(&self) -> Option<&'static str> {
+        self.about.as_deref().map(|about| about.operation).filter(|name| !name.is_empty())
     }
 
     /// What ended the call.
@@ -73,7 +107,7 @@ impl<E> Error<E> {
     /// The attempts and waits; `None` when nothing was attempted.
     #[must_use]
     pub fn story(&self) -> Option<&Story> {
-        self.story.as_deref()
+        self.about.as_deref()?.story.as_ref()
     }
 
     /// The operation's own last error.
@@ -92,6 +126,13 @@ impl<E> Error<E> {
             Cause::Operation(error) => Some(error),
             _ => None,
         }
+    }
+
+    /// What the last attempt's end meant: its class, kind and hint. `None` when nothing was attempted, or nothing had
+    /// ended yet.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Verdict> {
+        self.about.as_deref()?.failure.as_ref()
     }
 
     /// Whether a breaker refused the call, so that nothing was attempted. A call that failed first and was refused when
@@ -118,24 +159,18 @@ impl<E> Error<E> {
     /// again later".
     #[must_use]
     pub fn try_again_in(&self) -> Option<Duration> {
-        match &self.cause {
-            Cause::Refused(refused) => refused.retry_in(),
-            _ => self.story()?.last()?.failure.hint(),
+        if let Cause::Refused(refused) = &self.cause {
+            return refused.retry_in();
         }
+        let about = self.about.as_deref()?;
+        about.next_probe.or_else(|| about.failure?.hint())
     }
 
     /// Whether a fallback may stand in: the service could not be had. Not so for terminal errors, which are an answer,
     /// nor for what the caller cancelled.
     #[must_use]
     pub fn allows_fallback(&self) -> bool {
-        match self.stop {
-            Stop::Terminal | Stop::Cancelled => false,
-            // The one neutral outcome that a fallback is for: a pipeline inside of this one was refused.
-            Stop::Neutral => {
-                self.story().and_then(Story::last).is_some_and(|last| last.failure.kind() == Kind::REFUSED)
-            }
-            _ => true,
-        }
+        fallback_may_stand_in(self.stop, self.failure())
     }
 
     /// The code, with a page in `docs/errors`.
@@ -150,24 +185,41 @@ impl<E> Error<E> {
     }
 }
 
+/// Whether a fallback may stand in for a call that ended so, after this last failure.
+pub(crate) fn fallback_may_stand_in(stop: Stop, last: Option<&Verdict>) -> bool {
+    match last.map(|last| (last.class(), last.kind())) {
+        _ if stop == Stop::Cancelled => false,
+        Some((Class::Terminal, _)) => false,
+        // The one neutral outcome that a fallback is for: a pipeline inside of this one was refused.
+        Some((Class::Neutral, kind)) => kind == Kind::REFUSED,
+        _ => true,
+    }
+}
+
 impl<E> fmt::Display for Error<E> {
     /// Tells its own layer only: the operation's error is the source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Cause::Refused(refused) = &self.cause {
+            return write!(f, "{refused} [{}]", self.code());
+        }
+        write!(f, "a call to `{}` ", self.name())?;
+        if let Some(operation) = self.operation_name() {
+            write!(f, "({operation}) ")?;
+        }
         match &self.cause {
-            Cause::Refused(refused) => refused.fmt(f)?,
-            Cause::Operation(_) => write!(f, "the operation failed; {}", self.stop)?,
-            Cause::TimedOut if self.story.is_none() && self.stop == Stop::Deadline => {
-                f.write_str("the deadline had passed before the first try")?;
+            Cause::TimedOut if self.story().is_none() && self.stop == Stop::Deadline => {
+                f.write_str("was not tried; its deadline had passed")?;
             }
-            Cause::TimedOut => write!(f, "the operation took too long; {}", self.stop)?,
+            Cause::TimedOut => write!(f, "took too long; {}", self.stop)?,
             Cause::Cancelled { under_way: false } => {
-                f.write_str("the caller cancelled before the first try")?;
+                f.write_str("was cancelled by its caller before the first try")?;
             }
             Cause::Cancelled { under_way: true } => {
-                f.write_str("the caller cancelled during the first try, which may have taken effect")?;
+                f.write_str("was cancelled by its caller during the first try, which may have taken effect")?;
             }
+            _ => write!(f, "failed; {}", self.stop)?,
         }
-        if let Some(story) = &self.story {
+        if let Some(story) = self.story() {
             write!(f, " ({story})")?;
         }
         write!(f, " [{}]", self.code())

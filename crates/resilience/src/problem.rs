@@ -125,14 +125,11 @@ impl BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` cannot be built: ", self.name)?;
-        for (index, problem) in self.problems.iter().enumerate() {
-            if index > 0 {
-                f.write_str("; ")?;
-            }
-            problem.fmt(f)?;
+        write!(f, "`{}` cannot be built:", self.name)?;
+        if let [problem] = &*self.problems {
+            return write!(f, " {problem}");
         }
-        Ok(())
+        self.problems.iter().try_for_each(|problem| write!(f, "\n  - {problem}"))
     }
 }
 
@@ -162,6 +159,13 @@ impl Findings {
                 setting,
                 format!("{share} is not a share: give a number above 0 and up to 1"),
             );
+        }
+    }
+
+    /// Adds an error for a name that shows nothing.
+    pub(crate) fn check_name(&mut self, setting: &'static str, name: &str, purpose: &str) {
+        if name.trim().is_empty() {
+            self.error(Code::Empty, setting, format!("give it a name: {purpose}"));
         }
     }
 
@@ -201,7 +205,8 @@ mod tests {
         assert_eq!(error.name(), "payments");
         let text = error.to_string();
         assert!(
-            text.contains("`payments`") && text.contains("breaker.ratio: NaN") && text.contains("; "),
+            text.starts_with("`payments` cannot be built:\n  - breaker.ratio: NaN")
+                && text.contains("\n  - breaker.slow_ratio"),
             "{text}"
         );
         assert!(text.contains("SF101"), "{text}");

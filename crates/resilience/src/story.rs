@@ -135,7 +135,7 @@ impl fmt::Display for Story {
             }
         }
         match self.last() {
-            Some(last) => write!(f, "; last: {} {}", last.failure.class(), last.failure.kind()),
+            Some(last) => write!(f, "; last: {}", last.failure),
             None => Ok(()),
         }
     }

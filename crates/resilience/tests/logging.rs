@@ -19,6 +19,19 @@ impl Classify for Busy {
     fn classify(&self) -> Verdict {
         Verdict::throttled(Kind::THROTTLED)
     }
+
+    fn message(&self) -> Option<String> {
+        Some("come back later".to_owned())
+    }
+}
+
+#[derive(Debug)]
+struct Declined;
+
+impl Classify for Declined {
+    fn classify(&self) -> Verdict {
+        Verdict::terminal(Kind::new("declined"))
+    }
 }
 
 /// Keeps each event as its level and one line of its fields.
@@ -45,6 +58,7 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
+        assert_eq!(event.metadata().target(), "steadfast_resilience", "documented: {}", line.0);
         self.0.lock().unwrap().push((*event.metadata().level(), line.0));
     }
     fn enter(&self, _: &Id) {}
@@ -77,6 +91,7 @@ fn failed_attempts_are_warnings_and_the_last_one_is_the_error() {
         "attempt=0",
         "kind=\"throttled\"",
         "throttled=true",
+        "error=\"come back later\"",
         "wait=",
     ] {
         assert!(lines[0].1.contains(part), "{part} in {}", lines[0].1);
@@ -135,4 +150,22 @@ fn nested_retries_are_warned_of_once() {
     });
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].0 == Level::WARN && lines[0].1.contains("4 calls"));
+}
+
+#[test]
+fn an_answer_and_what_a_fallback_saves_are_warnings() {
+    let lines = logged(|| {
+        let pipeline = pipeline().no_retry().build().unwrap();
+        let _ = pipeline.run_blocking(|_| Err::<(), _>(Declined));
+        let _ = pipeline.call().fallback(|_| Ok(7)).run_blocking(|_| Err::<_, Busy>(Busy));
+        let _ = pipeline.call().fallback(Err).run_blocking(|_| Err::<(), _>(Declined));
+        let _ = pipeline.run_blocking(|_| Err::<(), _>(Busy));
+        let breaker = Breaker::standard().build("alone").unwrap();
+        let _ = breaker.run_blocking(|| Err::<(), _>(Declined));
+    });
+    let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [Level::WARN, Level::WARN, Level::WARN, Level::ERROR, Level::WARN], "{lines:?}");
+    assert!(lines[1].1.contains("its fallback stands in"), "{lines:?}");
+    assert!(!lines[2].1.contains("fallback"), "it may not stand in for an answer: {lines:?}");
+    assert!(lines.iter().all(|(_, line)| !line.contains("operation=")), "not named: {lines:?}");
 }

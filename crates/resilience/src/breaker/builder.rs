@@ -12,6 +12,7 @@ use crate::classify::Kind;
 use crate::clock::Clock;
 use crate::problem::{BuildError, Findings, Problem};
 use crate::random::Rng;
+use crate::retry::Budget;
 
 /// Settings of a [`Breaker`], not yet checked.
 ///
@@ -79,6 +80,19 @@ impl Builder {
     /// speed of the time window. Thresholds by kind look back on 30 s then.
     pub fn last_calls(mut self, calls: usize) -> Self {
         self.settings.span = Span::Calls(calls);
+        self
+    }
+
+    /// Trips when this share of the calls in the window failed. Default: 0.5; off after [`Breaker::failures`] and
+    /// [`Breaker::consecutive`].
+    pub fn ratio(mut self, share: f64) -> Self {
+        self.settings.ratio = Some(share);
+        self
+    }
+
+    /// A share of failed calls does not trip it.
+    pub fn no_ratio(mut self) -> Self {
+        self.settings.ratio = None;
         self
     }
 
@@ -254,13 +268,14 @@ impl Builder {
     /// Every setting that makes no sense, with what to do about it.
     pub fn build(self, name: &str) -> Result<Breaker, BuildError> {
         let mut findings = Findings::default();
+        findings.check_name("breaker.name", name, "it is the resource's in logs, errors and events");
         let breaker = self.build_within(name, &mut findings);
         findings.finish(name).map(|_| breaker)
     }
 
     pub(crate) fn build_within(self, name: &str, findings: &mut Findings) -> Breaker {
         self.settings.check(findings);
-        self.make(name, &self.shared_settings())
+        self.make(name, &self.shared_settings(), None)
     }
 
     /// The settings, to be shared by all breakers that are made of them.
@@ -269,11 +284,11 @@ impl Builder {
     }
 
     /// Makes one without a check: the registry has checked once for all.
-    pub(super) fn make(&self, name: &str, settings: &Arc<Settings>) -> Breaker {
+    pub(super) fn make(&self, name: &str, settings: &Arc<Settings>, budget: Option<Budget>) -> Breaker {
         let rng = self.seed.map_or_else(Rng::from_entropy, Rng::seeded);
         let control = Control::new(rng, self.clock.now());
-        #[cfg_attr(not(test), expect(unused_mut, reason = "test builds plant bugs"))]
         let mut core = Core::new(name, Arc::clone(settings), control);
+        core.budget = budget;
         #[cfg(test)]
         {
             core.plant = self.plant;
@@ -288,8 +303,8 @@ impl Builder {
         self.seed = self.seed.or(seed);
     }
 
-    pub(crate) fn has_timeout(&self) -> bool {
-        self.settings.timeout.is_some()
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     pub(crate) fn set_clock_if_default(&mut self, clock: &Clock) {

@@ -20,6 +20,7 @@ use super::trip::{Reason, Refused, Trip};
 use super::weigh::{Weight, weigh};
 use crate::classify::{Kind, Verdict};
 use crate::clock::{Moment, nanos};
+use crate::retry::Budget;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::window::{BUCKETS, Counts, Mark, Ring, Tally, reaches};
 
@@ -87,6 +88,8 @@ pub(crate) struct Core {
     pub(super) trip: ArcSwapOption<Trip>,
     pub(super) control: Mutex<Control>,
     pub(super) announcer: Announcer,
+    /// Pays for the retries of calls that bring this breaker along.
+    pub(super) budget: Option<Budget>,
     #[cfg(test)]
     pub(super) plant: super::plant::Plant,
 }
@@ -123,13 +126,13 @@ impl Core {
             trip: ArcSwapOption::empty(),
             control: Mutex::new(control),
             announcer: Announcer::default(),
+            budget: None,
             #[cfg(test)]
             plant: super::plant::Plant::None,
         }
     }
 
     /// Whether calls through the breaker alone are timed for the slow-call rule.
-    #[cfg(feature = "tokio")]
     pub(crate) fn times_calls(&self) -> bool {
         self.settings.slow.is_some()
     }
@@ -227,6 +230,12 @@ impl Core {
         let trip = self.new_trip(Reason::Stalled, Verdict::transient(Kind::TIMEOUT), None, now);
         self.change(Some(generation), Input::Stalled, Some(trip), now);
         None
+    }
+
+    /// The time until the next probe; `None` when it is held open without an end, zero while a probe is under way.
+    pub(crate) fn next_probe_in(&self, now: Moment) -> Option<Duration> {
+        let from = self.probe_from();
+        (from != Moment::FAR).then(|| from.since(now))
     }
 
     fn refused(self: &Arc<Self>, state: State, now: Moment) -> Refused {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::State;
 use super::trip::Trip;
 use crate::clock::Moment;
+use crate::log;
 use crate::sync::{Mutex, lock};
 
 /// One state change.
@@ -113,7 +114,7 @@ impl Announcer {
                 change
             };
             // A subscriber or listener that panics must not keep the others, or the caller, from going on.
-            let _ = catch_unwind(AssertUnwindSafe(|| log(&change)));
+            let _ = catch_unwind(AssertUnwindSafe(|| log::state_changed(&change)));
             let listeners = lock(&self.listeners).clone();
             for listener in listeners {
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(&change)));
@@ -122,22 +123,3 @@ impl Announcer {
         }
     }
 }
-
-impl fmt::Debug for Announcer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Announcer").field("listeners", &lock(&self.listeners).len()).finish()
-    }
-}
-
-#[cfg(feature = "tracing")]
-fn log(change: &Change) {
-    let (breaker, from, to) = (&*change.breaker, change.from.as_str(), change.to.as_str());
-    if change.to == State::Open {
-        tracing::warn!(breaker, from, to, "{change}");
-    } else {
-        tracing::info!(breaker, from, to, "{change}");
-    }
-}
-
-#[cfg(not(feature = "tracing"))]
-fn log(_: &Change) {}

@@ -28,7 +28,6 @@ mod permit;
 pub(crate) mod plant;
 mod refusing;
 mod registry;
-#[cfg(feature = "tokio")]
 mod run;
 pub(crate) mod settings;
 pub mod share;
@@ -46,12 +45,14 @@ pub use builder::Builder;
 pub use event::{Change, ChangeCause, Listener, Override};
 pub use permit::Permit;
 pub use registry::{Registry, RegistryBuilder};
+pub(crate) use settings::Settings;
 pub use state::State;
 pub use trip::{Reason, Refused, Trip};
 
 use self::core::Core;
 use crate::classify::Verdict;
 use crate::clock::{Clock, Moment};
+use crate::retry::Budget;
 use crate::sync::lock;
 
 /// A circuit breaker for one resource. Clones are one and the same breaker.
@@ -75,6 +76,13 @@ impl Breaker {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.core.name
+    }
+
+    /// The retry budget of this resource, for calls that bring this breaker along: see
+    /// [`RegistryBuilder::budget`].
+    #[must_use]
+    pub fn budget(&self) -> Option<&Budget> {
+        self.core.budget.as_ref()
     }
 
     /// What it does with calls. An open time that has ended shows as open until a call comes to probe.

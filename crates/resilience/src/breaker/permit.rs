@@ -25,6 +25,10 @@ impl<'a> Permit<'a> {
         Self { breaker, ticket: Some(ticket), started }
     }
 
+    pub(super) fn started(&self) -> Moment {
+        self.started
+    }
+
     /// Whether this call is a half-open probe.
     #[must_use]
     pub fn is_probe(&self) -> bool {

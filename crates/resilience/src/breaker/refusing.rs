@@ -28,6 +28,12 @@ pub(super) fn find(number: u64) -> Option<Arc<Core>> {
     REFUSING.read().unwrap_or_else(PoisonError::into_inner).get(&number)?.upgrade()
 }
 
+/// Whether there is anything under this number: of a breaker that is gone, nothing must be left.
+#[cfg(test)]
+pub(super) fn knows(number: u64) -> bool {
+    REFUSING.read().unwrap_or_else(PoisonError::into_inner).contains_key(&number)
+}
+
 /// Forgets a breaker.
 pub(super) fn remove(number: u64) {
     REFUSING.write().unwrap_or_else(PoisonError::into_inner).remove(&number);

@@ -9,6 +9,7 @@ use super::settings::Settings;
 use super::{Breaker, Builder};
 use crate::clock::{Clock, Moment, nanos};
 use crate::problem::{BuildError, Code, Findings};
+use crate::retry::BudgetBuilder;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Parts of the map that are locked apart, so that callers with different keys seldom meet.
@@ -40,6 +41,7 @@ struct Inner {
     name: String,
     template: Builder,
     settings: Arc<Settings>,
+    budget: Option<BudgetBuilder>,
     clock: Clock,
     max_keys: usize,
     idle: Duration,
@@ -67,6 +69,7 @@ struct Entry {
 #[must_use = "a builder does nothing until it is built"]
 pub struct RegistryBuilder {
     template: Builder,
+    budget: Option<BudgetBuilder>,
     max_keys: usize,
     idle: Duration,
     clock: Clock,
@@ -86,6 +89,14 @@ impl RegistryBuilder {
         self
     }
 
+    /// A retry budget for each key, so that a resource that is down does not use up what the others need. Calls that
+    /// bring a breaker of this registry along pay from it instead of the pipeline's. Default: none. Costs some 250
+    /// bytes for each key.
+    pub fn budget(mut self, budget: BudgetBuilder) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
     /// Where the time comes from. Default: the system's clock.
     pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
         self.clock = clock.into();
@@ -98,6 +109,7 @@ impl RegistryBuilder {
     /// Every setting that makes no sense, with what to do about it.
     pub fn build(mut self, name: &str) -> Result<Registry, BuildError> {
         let mut findings = Findings::default();
+        findings.check_name("registry.name", name, "its breakers are named after it and their keys");
         if self.max_keys == 0 {
             findings.error(
                 Code::OutOfRange,
@@ -107,12 +119,16 @@ impl RegistryBuilder {
         }
         self.template.set_clock_if_default(&self.clock);
         let _ = self.template.clone().build_within(name, &mut findings);
+        if let Some(budget) = &self.budget {
+            let _ = budget.clone().build_within(&mut findings);
+        }
         findings.finish(name)?;
         Ok(Registry {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
                 settings: self.template.shared_settings(),
                 template: self.template,
+                budget: self.budget,
                 clock: self.clock,
                 max_keys: self.max_keys,
                 idle: self.idle,
@@ -130,6 +146,7 @@ impl Registry {
     pub fn builder(template: Builder) -> RegistryBuilder {
         RegistryBuilder {
             template,
+            budget: None,
             max_keys: 100_000,
             idle: Duration::from_secs(600),
             clock: Clock::system(),
@@ -156,7 +173,8 @@ impl Registry {
             entry.touch(now, inner.idle);
             return entry.breaker.clone();
         }
-        let breaker = inner.template.make(&format!("{}/{key}", inner.name), &inner.settings);
+        let budget = inner.budget.clone().map(|budget| budget.build_within(&mut Findings::default()));
+        let breaker = inner.template.make(&format!("{}/{key}", inner.name), &inner.settings, budget);
         if !inner.has_room() && shard.searched.is_none_or(|last| now.since(last) >= SEARCH_EVERY) {
             shard.searched = Some(now);
             inner.evict(&mut shard, now);

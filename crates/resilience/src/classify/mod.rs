@@ -6,6 +6,7 @@
 //!
 //! This module decides nothing: what follows from a verdict is said in `retry` and `breaker`.
 
+mod chain;
 mod classifier;
 pub mod grpc;
 pub mod http;
@@ -16,6 +17,7 @@ mod unclassified;
 use std::fmt;
 use std::time::Duration;
 
+pub use chain::chain;
 pub use classifier::{Classifier, ErrorsOnly, Judged};
 pub use unclassified::{Unclassified, UnclassifiedEntry};
 
@@ -262,6 +264,14 @@ impl Verdict {
     }
 }
 
+/// Class and kind, as they stand in messages: `transient timeout`.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.class)?;
+        if self.class.as_str() == self.kind.as_str() { Ok(()) } else { write!(f, " {}", self.kind) }
+    }
+}
+
 /// An error, or a value, that knows what it means for its caller.
 ///
 /// ```
@@ -279,6 +289,15 @@ impl Verdict {
 ///     }
 /// }
 /// ```
+///
+/// Errors of other crates, for which you cannot implement it, are classified call by call
+/// ([`Call::classify`](crate::pipeline::Call::classify)) or through [`chain`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what it means for its caller",
+    label = "needs `Classify`",
+    note = "implement `steadfast_resilience::Classify` for it: is it transient, throttled, lasting or terminal?",
+    note = "for an error of another crate, classify call by call: `pipeline.call().classify(|outcome| ...).run(...)`"
+)]
 pub trait Classify {
     /// What this outcome means. Cheap and pure: it runs after every attempt that did not plainly succeed.
     fn classify(&self) -> Verdict;

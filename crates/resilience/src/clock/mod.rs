@@ -21,7 +21,7 @@ pub(crate) use limit::Limited;
 #[cfg(any(test, feature = "test-util"))]
 pub use manual::{Timer, VirtualClock};
 #[cfg(feature = "tokio")]
-pub(crate) use sleep::Sleep;
+pub use sleep::Sleep;
 
 use crate::cancel::Cancel;
 
@@ -153,9 +153,9 @@ impl Clock {
         matches!(self.0, Source::System)
     }
 
-    /// A timer that ends after `wait`.
+    /// A future that is ready after `wait` on this clock, for code of your own that is to be tested in virtual time.
     #[cfg(feature = "tokio")]
-    pub(crate) fn sleep(&self, wait: Duration) -> Sleep {
+    pub fn sleep(&self, wait: Duration) -> Sleep {
         match &self.0 {
             Source::System | Source::Tokio => Sleep::tokio(wait),
             #[cfg(any(test, feature = "test-util"))]

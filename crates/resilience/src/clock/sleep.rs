@@ -1,5 +1,6 @@
 //! The timer that pipelines wait on: tokio's, or a virtual clock's. No box, so that a call allocates nothing.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -11,9 +12,17 @@ use pin_project_lite::pin_project;
 use super::{Moment, nanos};
 
 pin_project! {
-    /// Ready once its time has come.
-    #[project = SleepProjection]
-    pub(crate) enum Sleep {
+    /// Ready once its time has come: see [`Clock::sleep`](super::Clock::sleep).
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Sleep {
+        #[pin]
+        timer: Timer,
+    }
+}
+
+pin_project! {
+    #[project = TimerProjection]
+    enum Timer {
         Tokio { #[pin] timer: tokio::time::Sleep },
         Manual { #[pin] timer: ManualTimer },
     }
@@ -28,12 +37,12 @@ type ManualTimer = std::future::Ready<()>;
 impl Sleep {
     #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
     pub(super) fn tokio(wait: Duration) -> Self {
-        Self::Tokio { timer: tokio::time::sleep(wait) }
+        Self { timer: Timer::Tokio { timer: tokio::time::sleep(wait) } }
     }
 
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn manual(timer: ManualTimer) -> Self {
-        Self::Manual { timer }
+        Self { timer: Timer::Manual { timer } }
     }
 }
 
@@ -41,10 +50,16 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match self.project() {
-            SleepProjection::Tokio { timer } => timer.poll(cx),
-            SleepProjection::Manual { timer } => timer.poll(cx),
+        match self.project().timer.project() {
+            TimerProjection::Tokio { timer } => timer.poll(cx),
+            TimerProjection::Manual { timer } => timer.poll(cx),
         }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep").finish_non_exhaustive()
     }
 }
 

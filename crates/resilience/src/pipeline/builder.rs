@@ -22,6 +22,8 @@ pub struct Builder {
     name: String,
     clock: Clock,
     retry: Option<retry::Builder>,
+    /// Whether the retry was asked for, and is not merely the default.
+    retry_is_explicit: bool,
     budget: Option<Source<BudgetBuilder, Budget>>,
     breaker: Option<Source<breaker::Builder, Breaker>>,
     attempt_timeout: Option<Duration>,
@@ -48,6 +50,7 @@ impl Builder {
             name,
             clock: Clock::system(),
             retry: Some(Retry::standard()),
+            retry_is_explicit: false,
             budget: Some(Source::Own(BudgetBuilder::default())),
             breaker: Some(Source::Own(Breaker::standard())),
             attempt_timeout: Some(DEFAULT_ATTEMPT_TIMEOUT),
@@ -65,6 +68,7 @@ impl Builder {
     /// When and how often to try again. Default: [`Retry::standard`].
     pub fn retry(mut self, retry: impl Into<retry::Builder>) -> Self {
         self.retry = Some(retry.into());
+        self.retry_is_explicit = true;
         self
     }
 
@@ -240,13 +244,7 @@ impl Builder {
     }
 
     fn check(&self, findings: &mut Findings) {
-        if self.name.is_empty() {
-            findings.error(
-                Code::Empty,
-                "pipeline.name",
-                "a pipeline needs a name: it is the service's in logs and errors",
-            );
-        }
+        findings.check_name("pipeline.name", &self.name, "it is the service's in logs and errors");
         for (setting, limit) in [
             ("pipeline.attempt_timeout", self.attempt_timeout),
             ("pipeline.server_timeout", self.server_timeout),
@@ -283,14 +281,8 @@ impl Builder {
     }
 
     fn check_waiting(&self, findings: &mut Findings) {
-        if let Some(Source::Own(breaker)) = &self.breaker
-            && breaker.has_timeout()
-        {
-            findings.warn(
-                Code::NoEffect,
-                "breaker.timeout",
-                "in a pipeline attempt_timeout is the limit: set that one",
-            );
+        if let Some(Source::Own(breaker)) = &self.breaker {
+            self.check_breaker(breaker.settings(), findings);
         }
         if let Some(Source::Shared(breaker)) = &self.breaker
             && !breaker.clock().is_same(&self.clock)
@@ -311,8 +303,49 @@ impl Builder {
                 "no SDK retries were declared with sdk_retries",
             );
         }
+        if self.retry.is_some() && self.retry_is_explicit && self.sdk_retries > 0 && !self.retry_despite_sdk {
+            findings.warn(
+                Code::NoEffect,
+                "pipeline.retry",
+                "sdk_retries leaves retrying to the SDK: remove the retry, or ask for both with retry_despite_sdk",
+            );
+        }
         if self.retry.is_none() && matches!(self.budget, Some(Source::Shared(_))) {
             findings.warn(Code::NoEffect, "pipeline.budget", "without retries a budget limits nothing");
+        }
+    }
+}
+
+impl Builder {
+    /// Limits of the breaker beside those of an attempt.
+    fn check_breaker(&self, breaker: &breaker::Settings, findings: &mut Findings) {
+        if breaker.timeout.is_some() {
+            findings.warn(
+                Code::NoEffect,
+                "breaker.timeout",
+                "in a pipeline attempt_timeout is the limit: set that one",
+            );
+        }
+        let Some(attempt) = self.attempt_timeout else { return };
+        if breaker.half_open_limit < attempt {
+            findings.warn(
+                Code::NoEffect,
+                "breaker.half_open_limit",
+                format!(
+                    "a probe that takes longer than {:?} is given up although attempt_timeout lets it run for {attempt:?}: raise one or lower the other",
+                    breaker.half_open_limit
+                ),
+            );
+        }
+        if let Some(slow) = breaker.slow.filter(|slow| slow.over >= attempt) {
+            findings.warn(
+                Code::NoEffect,
+                "breaker.slow",
+                format!(
+                    "no call can succeed after more than {:?}: attempt_timeout ends it at {attempt:?}",
+                    slow.over
+                ),
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::cancel::{Cancel, Listener};
 use crate::classify::{ErrorsOnly, Judged, Verdict};
 use crate::clock::Moment;
 use crate::key::IdempotencyKey;
-use crate::retry::Retry;
+use crate::retry::{Budget, Retry};
 
 /// What one call does differently. All `None`: as the pipeline says.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,7 @@ pub(crate) struct Options {
     pub(crate) operation: &'static str,
     pub(crate) retry: Option<Retry>,
     pub(crate) breaker: Option<Breaker>,
+    pub(crate) budget: Option<Budget>,
     pub(crate) max_retries: Option<u32>,
     pub(crate) max_elapsed: Option<Duration>,
     pub(crate) deadline: Option<Moment>,
@@ -30,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) idempotent: Option<bool>,
     pub(crate) under: Option<Nesting>,
     pub(crate) cancel: Option<Listener>,
+    /// Whether something stands in when the service cannot be had.
+    pub(crate) has_fallback: bool,
 }
 
 /// One call to be made, from [`Pipeline::call`].
@@ -70,7 +73,7 @@ impl<'p> Call<'p> {
 }
 
 impl<'p, C> Call<'p, C> {
-    /// The operation's name in logs.
+    /// The operation's name in logs and errors.
     pub fn named(mut self, operation: &'static str) -> Self {
         self.options.operation = operation;
         self
@@ -83,10 +86,16 @@ impl<'p, C> Call<'p, C> {
     }
 
     /// Another breaker for this call, such as the one of this host or tenant from a
-    /// [`Registry`](crate::breaker::Registry). It counts on its own clock,
-    /// which in tests should be the pipeline's.
+    /// [`Registry`](crate::breaker::Registry), and its [budget](crate::breaker::RegistryBuilder::budget) if it has one.
+    /// It counts on its own clock, which in tests should be the pipeline's.
     pub fn breaker(mut self, breaker: &Breaker) -> Self {
         self.options.breaker = Some(breaker.clone());
+        self
+    }
+
+    /// Another retry budget for this call, such as the one of this tenant.
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.options.budget = Some(budget.clone());
         self
     }
 
@@ -114,7 +123,7 @@ impl<'p, C> Call<'p, C> {
         self
     }
 
-    /// Another time limit for each attempt.
+    /// Another time limit for each attempt. Zero leaves time only for what is ready at once.
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.options.attempt_timeout = Some(limit);
         self
@@ -187,7 +196,8 @@ impl<'p, C> Call<'p, C> {
     }
 
     /// What to do when the service cannot be had: see [`WithFallback`].
-    pub fn fallback<F>(self, fallback: F) -> WithFallback<'p, C, F> {
+    pub fn fallback<F>(mut self, fallback: F) -> WithFallback<'p, C, F> {
+        self.options.has_fallback = true;
         WithFallback { call: self, fallback }
     }
 }

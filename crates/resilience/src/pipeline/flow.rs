@@ -4,6 +4,7 @@
 //! neither an attempt nor budget, and nothing is held while a call waits.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
@@ -15,10 +16,10 @@ use crate::breaker::{Breaker, Refused};
 use crate::cancel::Listener;
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
-use crate::error::{Cause, Error};
+use crate::error::{About, Cause, Error};
 use crate::key::CallKey;
 use crate::log;
-use crate::retry::{At, Decision, FailedTry, Nested, Retry, State, Stop};
+use crate::retry::{At, Budget, Decision, FailedTry, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
 
 /// The state of one call. Dropped in the middle of an attempt, it gives the breaker's place back.
@@ -47,6 +48,9 @@ struct Failed {
     story: Story,
     retry: Option<State>,
 }
+
+/// A failure in words, made only when somebody reads them.
+type Words<'a> = &'a dyn Fn() -> Option<String>;
 
 /// What the door has to do before the next attempt can begin.
 pub(crate) enum Begin {
@@ -120,6 +124,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.options.as_deref().and_then(|own| own.breaker.as_ref()).or(self.pipeline.breaker.as_ref())
     }
 
+    /// The budget that pays for this call's retries: its own, that of the resource it brought along, the pipeline's.
+    #[inline]
+    fn budget(&self) -> Option<&Budget> {
+        let own = self.options.as_deref();
+        own.and_then(|own| own.budget.as_ref().or_else(|| own.breaker.as_ref()?.budget()))
+            .or(self.pipeline.budget.as_ref())
+    }
+
     fn retry(&self) -> Option<&Retry> {
         self.options.as_deref().and_then(|own| own.retry.as_ref()).or(self.pipeline.retry.as_ref())
     }
@@ -137,6 +149,10 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     fn leaves_retrying(&self, retry: &Retry) -> bool {
         retry.nested() == Nested::FailFast && self.outer.calls > 1
+    }
+
+    fn operation(&self) -> &'static str {
+        self.options.as_deref().map_or("", |own| own.operation)
     }
 
     // ---- before an attempt ----
@@ -232,7 +248,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let now = self.pipeline.clock.now();
         self.settle(&verdict, now, &|| classifier.message(outcome));
         if verdict.is_success() {
-            if let Some(budget) = &self.pipeline.budget {
+            if let Some(budget) = self.budget() {
                 budget.deposit(now);
             }
             if self.pipeline.log_successes {
@@ -244,7 +260,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             let message = || classifier.message(outcome).unwrap_or_default();
             self.pipeline.unclassified.record(std::any::type_name::<E>(), message);
         }
-        self.failed(&verdict, now)
+        self.failed(&verdict, now, &|| classifier.message(outcome))
     }
 
     /// Judges an attempt that was cut off by its time limit.
@@ -253,11 +269,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let verdict = Verdict::transient(Kind::TIMEOUT);
         let now = self.pipeline.clock.now();
         self.settle(&verdict, now, &|| None);
-        self.failed(&verdict, now)
+        self.failed(&verdict, now, &|| None)
     }
 
     #[inline]
-    fn settle(&mut self, verdict: &Verdict, now: Moment, message: &dyn Fn() -> Option<String>) {
+    fn settle(&mut self, verdict: &Verdict, now: Moment, message: Words<'_>) {
         self.under_way = false;
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             let took = now.since(self.attempt_began);
@@ -266,7 +282,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     }
 
     #[cold]
-    fn failed(&mut self, verdict: &Verdict, now: Moment) -> Next {
+    fn failed(&mut self, verdict: &Verdict, now: Moment, message: Words<'_>) -> Next {
         let tried = Tried {
             number: self.number,
             began: self.attempt_began.since(self.started),
@@ -281,7 +297,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             .get_or_insert_with(|| Box::new(Failed { story: Story::new(key.get(), calls), retry: None }));
         failed.story.add(tried);
         let decision = self.decide(verdict, now);
-        self.tell(verdict, &decision, now);
+        self.tell(verdict, &decision, now, message);
         match decision {
             Decision::After(wait) => {
                 if let Some(failed) = &mut self.failed {
@@ -330,21 +346,23 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
             return Decision::Stop(Stop::BreakerOpen);
         }
-        if self.pipeline.budget.as_ref().is_some_and(|budget| !budget.withdraw(now)) {
+        if self.budget().is_some_and(|budget| !budget.withdraw(now)) {
             return Decision::Stop(Stop::BudgetSpent);
         }
         self.paid = Some(now);
         Decision::After(wait)
     }
 
-    fn tell(&self, verdict: &Verdict, decision: &Decision, now: Moment) {
+    fn tell(&self, verdict: &Verdict, decision: &Decision, now: Moment, message: Words<'_>) {
         let elapsed = now.since(self.started);
         log::failed_attempt(&log::FailedAttempt {
             pipeline: &self.pipeline.name,
-            operation: self.options.as_deref().map_or("", |own| own.operation),
+            operation: self.operation(),
             attempt: self.number,
             failure: verdict,
+            message,
             decision,
+            has_fallback: self.options.as_deref().is_some_and(|own| own.has_fallback),
             elapsed,
         });
         if let Some(hook) = self.retry().and_then(Retry::hook) {
@@ -365,17 +383,29 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let story = self.failed.take().map(|failed| {
             let mut story = failed.story;
             story.end(self.pipeline.clock.now().since(self.started));
-            Box::new(story)
+            story
         });
         let cause = match (last, refused) {
             (Some(Last::Outcome(Ok(value))), _) => return Ok(value),
             (Some(Last::Outcome(Err(error))), _) => Cause::Operation(error),
             (Some(Last::TimedOut), _) => Cause::TimedOut,
-            (None, Some(refused)) => Cause::Refused(refused),
+            (None, Some(refused)) => return Err(Error::refused(refused)),
             (None, None) if stop == Stop::Cancelled => Cause::Cancelled { under_way: self.under_way },
             (None, None) => Cause::TimedOut,
         };
-        Err(Error::new(cause, stop, story))
+        Err(Error::new(cause, stop, self.about(story, stop)))
+    }
+
+    #[cold]
+    fn about(&self, story: Option<Story>, stop: Stop) -> About {
+        let breaker = self.breaker().filter(|_| stop == Stop::BreakerOpen);
+        About {
+            name: Arc::clone(&self.pipeline.name),
+            operation: self.operation(),
+            failure: story.as_ref().and_then(Story::last).map(|last| last.failure),
+            story,
+            next_probe: breaker.and_then(|breaker| breaker.core().next_probe_in(breaker.clock().now())),
+        }
     }
 }
 
@@ -389,7 +419,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             breaker.core().abandon(ticket, self.breaker_now(self.attempt_began));
         }
-        if let (Some(paid), Some(budget)) = (self.paid.take(), &self.pipeline.budget) {
+        if let (Some(paid), Some(budget)) = (self.paid.take(), self.budget()) {
             budget.refund(paid);
         }
     }

@@ -97,10 +97,11 @@ impl Pipeline {
     }
 
     /// A pipeline with every setting at its default: three retries between 100 ms and 10 s with full jitter, a budget
-    /// of 10 %, [`Breaker::standard`], 10 s for an attempt.
+    /// of 10 %, [`Breaker::standard`], 10 s for an attempt. A blank name becomes `unnamed`.
     #[must_use]
     pub fn standard(name: impl Into<String>) -> Self {
-        Builder::new(name.into()).build_defaults()
+        let name: String = name.into();
+        Builder::new(if name.trim().is_empty() { "unnamed".to_owned() } else { name }).build_defaults()
     }
 
     /// Options for one call: a deadline, another classifier, a fallback, ...

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 
 use super::attempt::Attempt;
+use super::call::Call;
 use super::run::{Execution, Operation};
 use super::{Inner, Pipeline};
 use crate::classify::{Classifier, ErrorsOnly, Judged};
@@ -18,21 +19,25 @@ use crate::error::Error;
 /// Prepares a request for an attempt, such as putting the idempotency key into a header.
 type Prepare<R> = Arc<dyn Fn(&mut R, &Attempt) + Send + Sync>;
 
+/// What one request does differently.
+type PerRequest<R> = Arc<dyn for<'p> Fn(&R, Call<'p>) -> Call<'p> + Send + Sync>;
+
 /// Puts a pipeline around a `tower` service.
 ///
 /// Requests are cloned for each attempt, and so is the service. Errors classify themselves; with
-/// [`judge_responses`](Self::judge_responses) responses do too.
+/// [`judge_responses`](Self::judge_responses) responses do too. A fallback is a layer of its own, around this one.
 pub struct Layer<R, C = ErrorsOnly> {
     pipeline: Pipeline,
     classifier: C,
     prepare: Option<Prepare<R>>,
+    per_request: Option<PerRequest<R>>,
 }
 
 impl Pipeline {
     /// This pipeline as a layer.
     #[must_use]
     pub fn layer<R>(&self) -> Layer<R> {
-        Layer { pipeline: self.clone(), classifier: ErrorsOnly, prepare: None }
+        Layer { pipeline: self.clone(), classifier: ErrorsOnly, prepare: None, per_request: None }
     }
 }
 
@@ -46,7 +51,28 @@ impl<R, C> Layer<R, C> {
     /// Classifies outcomes with a classifier of your own.
     #[must_use]
     pub fn classify_with<D>(self, classifier: D) -> Layer<R, D> {
-        Layer { pipeline: self.pipeline, classifier, prepare: self.prepare }
+        Layer { pipeline: self.pipeline, classifier, prepare: self.prepare, per_request: self.per_request }
+    }
+
+    /// Settings for each request, as of [`Call`]: the breaker of its host, a deadline, whether it may be repeated.
+    ///
+    /// ```
+    /// use steadfast_resilience::{Pipeline, pipeline::Layer};
+    ///
+    /// struct Request { method: &'static str }
+    ///
+    /// let layer: Layer<Request> = Pipeline::standard("stock").layer().per_request(|request: &Request, call| {
+    ///     let call = call.named(request.method);
+    ///     if request.method == "POST" { call.not_idempotent() } else { call }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn per_request(
+        mut self,
+        settings: impl for<'p> Fn(&R, Call<'p>) -> Call<'p> + Send + Sync + 'static,
+    ) -> Self {
+        self.per_request = Some(Arc::new(settings));
+        self
     }
 
     /// Prepares the request for each attempt, such as putting [`Attempt::key`] into a header.
@@ -63,9 +89,10 @@ impl<S, R, C: Clone> tower_layer::Layer<S> for Layer<R, C> {
     fn layer(&self, service: S) -> Self::Service {
         Service {
             service,
-            pipeline: Arc::clone(&self.pipeline.inner),
+            pipeline: self.pipeline.clone(),
             classifier: self.classifier.clone(),
             prepare: self.prepare.clone(),
+            per_request: self.per_request.clone(),
         }
     }
 }
@@ -76,6 +103,7 @@ impl<R, C: Clone> Clone for Layer<R, C> {
             pipeline: self.pipeline.clone(),
             classifier: self.classifier.clone(),
             prepare: self.prepare.clone(),
+            per_request: self.per_request.clone(),
         }
     }
 }
@@ -89,9 +117,10 @@ impl<R, C> fmt::Debug for Layer<R, C> {
 /// A `tower` service behind a pipeline.
 pub struct Service<S, R, C = ErrorsOnly> {
     service: S,
-    pipeline: Arc<Inner>,
+    pipeline: Pipeline,
     classifier: C,
     prepare: Option<Prepare<R>>,
+    per_request: Option<PerRequest<R>>,
 }
 
 impl<S, R, C> tower_service::Service<R> for Service<S, R, C>
@@ -110,9 +139,11 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
+        let options =
+            self.per_request.as_ref().map(|settings| settings(&request, self.pipeline.call()).options);
         let attempts = Attempts { service: self.service.clone(), request, prepare: self.prepare.clone() };
-        let pipeline = Arc::clone(&self.pipeline);
-        ResponseFuture { execution: Execution::new(pipeline, None, attempts, self.classifier.clone()) }
+        let pipeline = Arc::clone(&self.pipeline.inner);
+        ResponseFuture { execution: Execution::new(pipeline, options, attempts, self.classifier.clone()) }
     }
 }
 
@@ -120,16 +151,17 @@ impl<S: Clone, R, C: Clone> Clone for Service<S, R, C> {
     fn clone(&self) -> Self {
         Self {
             service: self.service.clone(),
-            pipeline: Arc::clone(&self.pipeline),
+            pipeline: self.pipeline.clone(),
             classifier: self.classifier.clone(),
             prepare: self.prepare.clone(),
+            per_request: self.per_request.clone(),
         }
     }
 }
 
 impl<S, R, C> fmt::Debug for Service<S, R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Service").field("pipeline", &self.pipeline.name).finish_non_exhaustive()
+        f.debug_struct("Service").field("pipeline", &self.pipeline.name()).finish_non_exhaustive()
     }
 }
 

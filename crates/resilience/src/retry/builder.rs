@@ -92,7 +92,7 @@ impl Builder {
                 nested: Nested::Report,
                 rules: Vec::new(),
                 hook: None,
-                misplaced_backoff: false,
+                misplaced_backoff: None,
             },
         }
     }
@@ -103,20 +103,24 @@ impl Builder {
 
     /// The first wait of the exponential strategy. No effect on the others, which is an error.
     pub fn min_backoff(self, wait: Duration) -> Self {
-        self.exponential_part(|min, _, _| *min = wait)
+        self.exponential_part("retry.min_backoff", |min, _, _| *min = wait)
     }
 
     /// What doubles in the exponential strategy.
     pub fn delta_backoff(self, wait: Duration) -> Self {
-        self.exponential_part(|_, delta, _| *delta = wait)
+        self.exponential_part("retry.delta_backoff", |_, delta, _| *delta = wait)
     }
 
     /// The longest wait of the exponential strategy.
     pub fn max_backoff(self, wait: Duration) -> Self {
-        self.exponential_part(|_, _, max| *max = wait)
+        self.exponential_part("retry.max_backoff", |_, _, max| *max = wait)
     }
 
-    fn exponential_part(mut self, set: impl FnOnce(&mut Duration, &mut Duration, &mut Duration)) -> Self {
+    fn exponential_part(
+        mut self,
+        setting: &'static str,
+        set: impl FnOnce(&mut Duration, &mut Duration, &mut Duration),
+    ) -> Self {
         let mut strategy = &mut self.settings.strategy;
         while let Strategy::Adaptive(fallback) = strategy {
             strategy = fallback;
@@ -124,7 +128,7 @@ impl Builder {
         if let Strategy::Exponential { min, delta, max } = strategy {
             set(min, delta, max);
         } else {
-            self.settings.misplaced_backoff = true;
+            self.settings.misplaced_backoff = Some(setting);
         }
         self
     }
@@ -266,10 +270,10 @@ impl Settings {
                 check_strategy(strategy, findings);
             }
         }
-        if self.misplaced_backoff {
+        if let Some(setting) = self.misplaced_backoff {
             findings.error(
                 Code::Contradiction,
-                "retry.min_backoff",
+                setting,
                 "min_backoff, delta_backoff and max_backoff belong to the exponential strategy: start with Retry::exponential()",
             );
         }
@@ -319,20 +323,21 @@ impl Settings {
                     Code::NoEffect,
                     "retry.on_kind",
                     format!(
-                        "the rule for {:?} comes second and is never reached: remove one of the two",
+                        "the rule for {} comes second and is never reached: remove one of the two",
                         rule.on
                     ),
                 );
             }
         }
-        if let (Strategy::Exponential { min, .. }, Some(limit)) = (&self.strategy, self.max_elapsed)
-            && *min >= limit
+        let shortest = self.strategy.shortest_first(self.jitter);
+        if let Some(limit) = self.max_elapsed
+            && shortest >= limit
             && !self.fast_first
         {
             findings.warn(
                 Code::NoEffect,
                 "retry.max_elapsed",
-                "no wait fits: min_backoff is not below max_elapsed",
+                format!("no wait fits into {limit:?}: the first one is {shortest:?} or longer"),
             );
         }
     }

@@ -69,7 +69,7 @@ pub(crate) struct Settings {
     pub(crate) rules: Vec<Rule>,
     pub(crate) hook: Option<policy::Hook>,
     /// Remembers that a setting of the exponential strategy was given to another one, for the check.
-    pub(crate) misplaced_backoff: bool,
+    pub(crate) misplaced_backoff: Option<&'static str>,
 }
 
 /// A wait and a count of its own for one kind or code of error.

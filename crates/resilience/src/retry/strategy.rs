@@ -70,6 +70,23 @@ impl Strategy {
         matches!(self, Self::Adaptive(_))
     }
 
+    /// The shortest that the wait before the first retry can be; zero when nobody can tell beforehand.
+    pub(crate) fn shortest_first(&self, jitter: Jitter) -> Duration {
+        let first = match self {
+            // Its jitter moves only what grows, and nothing has grown yet.
+            Self::Exponential { min, max, .. } => return *min.min(max),
+            Self::Fixed(wait) | Self::Incremental { first: wait, .. } => *wait,
+            Self::Schedule(waits) => waits.first().copied().unwrap_or_default(),
+            Self::Immediate | Self::Adaptive(_) | Self::Custom(_) => Duration::ZERO,
+        };
+        match jitter {
+            Jitter::None | Jitter::Decorrelated => first,
+            Jitter::Proportional(share) => scaled(first, 1.0 - share),
+            Jitter::Full => Duration::ZERO,
+            Jitter::Equal => first / 2,
+        }
+    }
+
     /// How many retries the strategy itself allows.
     pub(crate) fn length(&self) -> Option<u32> {
         match self {

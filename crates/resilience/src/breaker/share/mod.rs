@@ -19,6 +19,8 @@ pub use memory::MemoryExchange;
 pub use snapshot::{News, Offer, ProbeRight, Snapshot};
 
 use super::Breaker;
+#[cfg(feature = "tokio")]
+use crate::log;
 use crate::sync::lock;
 
 /// Names one instance among those that share.
@@ -123,17 +125,9 @@ impl Sharing {
         let Some(clock) = self.breakers.first().map(|breaker| breaker.clock().clone()) else { return };
         loop {
             if let Err(error) = self.round().await {
-                say(&error);
+                log::exchange_silent(&error);
             }
             clock.sleep(self.every).await;
         }
     }
 }
-
-#[cfg(all(feature = "tokio", feature = "tracing"))]
-fn say(error: &ExchangeError) {
-    tracing::warn!(error = %error.0, "{error}");
-}
-
-#[cfg(all(feature = "tokio", not(feature = "tracing")))]
-fn say(_: &ExchangeError) {}

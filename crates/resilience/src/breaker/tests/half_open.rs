@@ -1,6 +1,6 @@
 //! Open and half-open: refusals, probes, recovery, growing open times, late results.
 
-use super::super::Reason;
+use super::super::{Reason, refusing};
 use super::*;
 
 fn probing(permits: u16, successes: u16) -> Builder {
@@ -246,4 +246,18 @@ fn results_of_an_earlier_generation_change_nothing() {
     later.failure(&TIMEOUT, at(21));
     assert!(breaker.is_closed(), "one failure trips this breaker, but this one is late");
     assert_eq!(breaker.report().late, 3);
+}
+
+#[test]
+fn nothing_is_left_of_a_breaker_that_is_gone() {
+    let breaker = build(Breaker::consecutive(1));
+    fails(&breaker, at(1), 1);
+    let refused = breaker.try_acquire(at(1)).unwrap_err();
+    let again = breaker.try_acquire(at(1)).unwrap_err();
+    assert_eq!((&*refused.breaker(), &*again.breaker()), ("test", "test"));
+    let number = breaker.core().number;
+    assert!(refusing::knows(number));
+    drop(breaker);
+    assert!(!refusing::knows(number));
+    assert_eq!((&*refused.breaker(), refused.state()), ("(gone)", State::Open));
 }

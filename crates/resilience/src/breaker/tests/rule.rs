@@ -237,3 +237,24 @@ fn code_can_trip_it_but_only_when_closed() {
     assert_eq!((breaker.state(), reason(&breaker)), (State::Open, Reason::Asked));
     assert!(!breaker.trip(&TIMEOUT));
 }
+
+#[test]
+fn calls_through_the_breaker_alone_are_timed_where_a_rule_needs_it() {
+    let clock = crate::clock::VirtualClock::new();
+    clock.advance(s(100)); // a call that was not timed would seem to have begun at zero
+    let call = |breaker: &Breaker, took| {
+        let outcome = breaker.run_blocking(|| {
+            clock.advance(took);
+            Ok::<_, std::io::Error>(())
+        });
+        assert!(outcome.is_ok());
+    };
+    let timed = Breaker::ratio(0.5).min_calls(2).slow(s(2), 1.0).clock(&clock).build("timed").unwrap();
+    call(&timed, s(1));
+    call(&timed, s(3));
+    assert_eq!((timed.report().slow, timed.state()), (1, State::Closed));
+    call(&timed, s(3));
+    let quick = Breaker::standard().clock(&clock).build("not timed").unwrap();
+    call(&quick, s(3));
+    assert_eq!((quick.report().calls, quick.report().slow), (1, 0));
+}

@@ -122,3 +122,27 @@ fn every_reason_has_words_of_its_own() {
     let words: std::collections::HashSet<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(words.len(), all.len());
 }
+
+#[test]
+fn a_check_tells_warnings_and_errors_without_building() {
+    let rare = Breaker::standard().last_calls(10).min_calls(20);
+    assert_eq!(rare.check().unwrap()[0].code, Code::NeverTrips);
+    assert_eq!(Breaker::ratio(2.0).check().unwrap_err().problems().len(), 1);
+    assert!(Breaker::standard().check().unwrap().is_empty());
+}
+
+#[test]
+fn a_blank_name_is_refused() {
+    let error = Breaker::standard().build(" ").unwrap_err();
+    assert_eq!((error.problems()[0].code, error.problems()[0].setting), (Code::Empty, "breaker.name"));
+}
+
+#[test]
+fn the_ratio_is_a_setting_like_the_others() {
+    let set = build(Breaker::consecutive(100).ratio(0.5).min_calls(4));
+    fails(&set, at(1), 4);
+    assert_eq!(set.state(), State::Open);
+    let unset = build(Breaker::standard().no_ratio().min_calls(4));
+    fails(&unset, at(1), 9);
+    assert!(unset.is_closed());
+}

@@ -59,3 +59,24 @@ fn the_last_good_value_another_pipeline_or_the_error_again() {
     assert_eq!(clock.block_on(other.run(|_| async { Err(Fault::BUSY) })).unwrap(), 0);
     assert!(LastGood::<u32>::default().get().is_none());
 }
+
+#[test]
+fn a_terminal_error_is_an_answer_also_where_nothing_is_retried() {
+    let (_, pipeline) = bench(Builder::no_retry);
+    let stand_in =
+        |fault: Fault| pipeline.call().fallback(|_| Ok(7)).run_blocking(|_| Err::<u32, _>(fault.clone()));
+    assert_eq!(stand_in(Fault::WRONG).unwrap_err().into_operation(), Some(Fault::WRONG));
+    assert_eq!(stand_in(Fault::BUSY).unwrap(), 7);
+    assert_eq!(stand_in(Fault(Verdict::neutral(Kind::REFUSED))).unwrap(), 7, "a pipeline inside was refused");
+    assert!(stand_in(Fault(Verdict::neutral(Kind::CANCELLED))).is_err());
+}
+
+#[test]
+fn an_error_of_a_breaker_alone_says_whether_a_fallback_may_stand_in() {
+    let breaker = Breaker::standard().build("printer").unwrap();
+    let hinted = Fault(Verdict::throttled(Kind::THROTTLED).with_hint(s(3)));
+    let error = breaker.run_blocking(|| Err::<(), _>(hinted.clone())).unwrap_err();
+    assert!(error.allows_fallback());
+    assert_eq!((error.failure(), error.try_again_in()), (Some(&hinted.0), Some(s(3))));
+    assert!(!breaker.run_blocking(|| Err::<(), _>(Fault::WRONG)).unwrap_err().allows_fallback());
+}

@@ -54,7 +54,7 @@ fn a_deadline_that_has_passed_attempts_nothing() {
     let call = pipeline.call().deadline(pipeline.now());
     let error = clock.block_on(call.run(|_| async { panic!("attempted") as Result<(), Fault> })).unwrap_err();
     assert!(error.is_timed_out() && error.story().is_none());
-    assert_eq!(error.to_string(), "the deadline had passed before the first try [SF303]");
+    assert_eq!(error.to_string(), "a call to `payments` was not tried; its deadline had passed [SF303]");
     assert_eq!(error.stop(), Stop::Deadline);
 }
 

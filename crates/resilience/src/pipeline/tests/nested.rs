@@ -137,7 +137,9 @@ fn an_sdk_that_retries_turns_ours_off_unless_asked_for() {
     let error = off.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
     assert_eq!((error.stop(), error.story().unwrap().attempts()), (Stop::NoRetry, 1));
     assert_eq!(error.story().unwrap().worst_case_calls(), 3, "the SDK's own");
-    assert!(off.warnings().is_empty());
+    assert_eq!(off.warnings()[0].setting, "pipeline.retry", "it was asked for, and has no effect");
+    let quiet = Pipeline::builder("payments").sdk_retries(2).build().unwrap();
+    assert!(quiet.warnings().is_empty(), "nobody asked for the default");
     let (_, on) = bench(|builder| builder.sdk_retries(2).retry_despite_sdk());
     let error = on.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
     assert_eq!(error.story().unwrap().attempts(), 4);

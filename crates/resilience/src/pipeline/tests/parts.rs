@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::breaker::Registry;
 use crate::classify::Class;
 use crate::pipeline::Group;
 use crate::retry::{Budget, Decision};
@@ -155,8 +156,7 @@ fn waiting_for_the_breaker_is_opt_in_and_keeps_the_deadline() {
 #[test]
 fn a_call_can_use_the_breaker_of_its_own_host() {
     let (clock, pipeline) = bench(Builder::no_retry);
-    let hosts =
-        crate::breaker::Registry::builder(Breaker::consecutive(1)).clock(&clock).build("hosts").unwrap();
+    let hosts = Registry::builder(Breaker::consecutive(1)).clock(&clock).build("hosts").unwrap();
     let fail =
         |host: &str| pipeline.call().breaker(&hosts.get(host)).run_blocking(|_| Err::<(), _>(Fault::BUSY));
     assert!(!fail("a").unwrap_err().is_refused());
@@ -266,4 +266,39 @@ fn a_seed_replays_the_waits() {
     assert_ne!(open_time(5), open_time(6));
     assert_eq!(waits(5), waits(5));
     assert_ne!(waits(5), waits(6));
+}
+
+#[test]
+fn a_call_pays_from_the_budget_it_brings_along() {
+    let (_, pipeline) = bench(|builder| builder.budget(Budget::share(0.1).reserve(2)));
+    let tenant = Budget::share(0.1).reserve(1).build().unwrap();
+    let busy = |budget: Option<&Budget>| {
+        let call = pipeline.call();
+        let call = budget.map_or(call.clone(), |budget| call.budget(budget));
+        call.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err().story().unwrap().attempts()
+    };
+    assert_eq!(busy(Some(&tenant)), 2, "one retry in the tenant's reserve");
+    assert_eq!(busy(Some(&tenant)), 1);
+    assert_eq!(pipeline.budget().unwrap().left(pipeline.now()), 2, "the pipeline's is untouched");
+    assert_eq!(busy(None), 3);
+    for _ in 0..20 {
+        pipeline.call().budget(&tenant).run_blocking(|_| Ok::<_, Fault>(())).unwrap();
+    }
+    assert_eq!(busy(Some(&tenant)), 2, "its successes pay in: two, and one was used");
+}
+
+#[test]
+fn a_dead_host_does_not_spend_the_retries_of_the_others() {
+    let (clock, pipeline) = bench(|builder| builder.budget(Budget::share(0.1).reserve(2)));
+    let retries = |hosts: &Registry, host| {
+        let call = pipeline.call().breaker(&hosts.get(host));
+        call.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err().story().unwrap().attempts() - 1
+    };
+    let shared = Registry::builder(Breaker::standard()).clock(&clock).build("shared").unwrap();
+    assert_eq!((retries(&shared, "dead"), retries(&shared, "other")), (2, 0), "one budget for all");
+    let apart = Registry::builder(Breaker::standard()).clock(&clock).budget(Budget::share(0.1).reserve(2));
+    let apart = apart.build("apart").unwrap();
+    assert_eq!((retries(&apart, "dead"), retries(&apart, "other")), (2, 2), "one for each");
+    assert_eq!(retries(&apart, "dead"), 0, "and it is kept");
+    assert!(apart.get("dead").budget().is_some() && shared.get("dead").budget().is_none());
 }

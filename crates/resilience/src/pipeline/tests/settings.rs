@@ -20,6 +20,7 @@ fn nonsense_is_refused_with_its_code_and_all_at_once() {
     let endless = || Retry::exponential().unlimited_retries();
     for (builder, codes) in [
         (Pipeline::builder(""), vec![Code::Empty]),
+        (Pipeline::builder(" \t"), vec![Code::Empty]),
         (plain().attempt_timeout(s(0)), vec![Code::OutOfRange]),
         (plain().server_timeout(s(0)), vec![Code::OutOfRange]),
         (plain().complete_within(s(0)), vec![Code::OutOfRange]),
@@ -50,6 +51,10 @@ fn settings_without_effect_are_warned_of() {
         (plain().retry_despite_sdk(), "pipeline.retry_despite_sdk"),
         (plain().breaker(Breaker::standard().timeout(s(1))), "breaker.timeout"),
         (plain().no_retry().shared_budget(&budget), "pipeline.budget"),
+        (plain().retry(Retry::standard()).sdk_retries(2), "pipeline.retry"),
+        (plain().breaker(Breaker::standard().half_open_limit(s(9))), "breaker.half_open_limit"),
+        (plain().breaker(Breaker::standard().slow(s(10), 0.5)), "breaker.slow"),
+        (plain().retry(Retry::fixed(s(10)).max_elapsed(s(8))), "retry.max_elapsed"),
     ] {
         let pipeline = builder.build().unwrap();
         let found: Vec<_> =
@@ -63,6 +68,12 @@ fn settings_without_effect_are_warned_of() {
 fn the_defaults_pass_their_own_check() {
     let checked = plain().build().unwrap();
     assert!(checked.warnings().is_empty());
+    let unrelated =
+        plain().breaker(Breaker::standard().half_open_limit(s(10)).slow(s(9), 0.5)).no_attempt_timeout();
+    assert!(unrelated.build().unwrap().warnings().is_empty(), "no limit of an attempt to compare with");
+    let fitting = plain().breaker(Breaker::standard().half_open_limit(s(10)).slow(s(9), 0.5));
+    assert!(fitting.build().unwrap().warnings().is_empty());
+    assert_eq!(Pipeline::standard(" ").name(), "unnamed");
     let standard = Pipeline::standard("payments");
     assert_eq!(format!("{checked:?}"), format!("{standard:?}"));
     assert_eq!((standard.name(), standard.retry().unwrap().max_calls()), ("payments", 4));

@@ -31,7 +31,7 @@ fn the_error_tells_attempts_time_waits_and_the_last_error_as_source() {
     assert_eq!(error.source().unwrap().to_string(), "the service said overloaded");
     assert_eq!(
         error.to_string(),
-        "the operation failed; all retries are used (3 attempts in 11.5s, waits 3.0s 7.0s; last: transient overloaded) [SF302]"
+        "a call to `payments` failed; all retries are used (3 attempts in 11.5s, waits 3.0s 7.0s; last: transient overloaded) [SF302]"
     );
     assert_eq!((error.code(), error.stop()), (Code::Failed, Stop::MaxRetries));
 }
@@ -42,7 +42,7 @@ fn a_first_failure_has_a_story_too() {
     let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::WRONG)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the operation failed; the error is terminal (1 attempt in under 5ms; last: terminal bad-request) [SF302]"
+        "a call to `payments` failed; the error is terminal (1 attempt in under 5ms; last: terminal bad-request) [SF302]"
     );
     let hinted = Fault(Verdict::throttled(Kind::THROTTLED).with_hint(s(90)));
     let error = pipeline.run_blocking(|_| Err::<(), _>(hinted.clone())).unwrap_err();
@@ -57,7 +57,7 @@ fn each_end_has_its_code_and_its_words() {
         clock.block_on(pipeline.run(|_| std::future::pending::<Result<(), Fault>>())).unwrap_err();
     assert_eq!(timed_out.code(), Code::TimedOut);
     assert!(
-        timed_out.to_string().starts_with("the operation took too long; there is no retry policy"),
+        timed_out.to_string().starts_with("a call to `payments` took too long; there is no retry policy"),
         "{timed_out}"
     );
     assert!(timed_out.source().is_none() && timed_out.operation().is_none());
@@ -116,4 +116,47 @@ fn the_trip_remembers_the_error_in_words() {
     let _ = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
     let refused = pipeline.run_blocking(|_| Ok::<_, Fault>(())).unwrap_err();
     assert!(refused.to_string().contains("the service said overloaded"), "{refused}");
+}
+
+#[test]
+fn the_error_names_pipeline_and_operation() {
+    let (clock, pipeline) = bench(|builder| builder.no_retry().breaker(Breaker::consecutive(1)));
+    let failed = pipeline.call().named("charge").run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
+    assert_eq!((&*failed.name(), failed.operation_name()), ("payments", Some("charge")));
+    assert!(failed.to_string().starts_with("a call to `payments` (charge) failed; "), "{failed}");
+    let refused = pipeline.run_blocking(|_| Ok::<_, Fault>(())).unwrap_err();
+    assert_eq!((&*refused.name(), refused.operation_name()), ("payments", None));
+    let breaker = Breaker::standard().clock(&clock).build("printer").unwrap();
+    let alone = breaker.run_blocking(|| Err::<(), _>(Fault::BUSY)).unwrap_err();
+    assert_eq!(alone.to_string(), "a call to `printer` failed; there is no retry policy [SF302]");
+}
+
+#[test]
+fn a_class_and_a_kind_of_one_name_are_told_once() {
+    assert_eq!(Verdict::unclassified().to_string(), "unclassified");
+    assert_eq!(Verdict::throttled(Kind::THROTTLED).to_string(), "throttled");
+    assert_eq!(Verdict::transient(Kind::TIMEOUT).to_string(), "transient timeout");
+}
+
+#[test]
+fn a_retry_that_the_breaker_ends_tells_when_the_next_probe_is() {
+    let trips = Breaker::consecutive(2).open_for(s(8));
+    let (clock, pipeline) = bench(|builder| builder.breaker(trips));
+    let error = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err();
+    assert_eq!(error.stop(), Stop::BreakerOpen);
+    let next = error.try_again_in().unwrap();
+    assert!((s(8)..s(9)).contains(&next), "{next:?}");
+    clock.advance(next);
+    assert!(pipeline.run_blocking(|_| Ok::<_, Fault>(())).is_ok(), "that was the truth");
+}
+
+#[test]
+fn a_deadline_that_cuts_the_attempt_reads_like_one() {
+    let (clock, pipeline) = bench(|builder| builder);
+    let call = pipeline.call().complete_within(s(2));
+    let error = clock.block_on(call.run(|_| std::future::pending::<Result<(), Fault>>())).unwrap_err();
+    assert!(
+        error.to_string().contains("took too long; the deadline leaves no room for another try"),
+        "{error}"
+    );
 }

@@ -91,3 +91,16 @@ fn responses_can_be_judged_too() {
     assert_eq!(shop.calls.load(Ordering::Relaxed), 4);
     assert!(format!("{service:?} {:?}", pipeline.layer::<Request>()).contains("payments"));
 }
+
+#[test]
+fn each_request_has_settings_of_its_own() {
+    let (clock, pipeline) = bench(|builder| builder);
+    let layer =
+        pipeline.layer().per_request(|request: &Request, call| call.named("buy").max_retries(request.0));
+    for (request, calls) in [(0, 1), (2, 3)] {
+        let shop = shop(10);
+        let error = clock.block_on(layer.layer(shop.clone()).call(Request(request, None))).unwrap_err();
+        assert_eq!(error.operation_name(), Some("buy"));
+        assert_eq!(shop.calls.load(Ordering::Relaxed), calls);
+    }
+}

@@ -85,6 +85,53 @@ fn settings_without_effect_are_warned_of() {
 }
 
 #[test]
+fn a_warning_about_a_rule_names_its_kind_or_code() {
+    for (builder, named) in [
+        (Retry::standard().max_retries(2).kind_retries(Kind::CONFLICT, 3), "`conflict`"),
+        (Retry::standard().max_retries(2).on_code(425, Retry::standard()), "code 425"),
+    ] {
+        let warnings = builder.check().unwrap();
+        assert!(warnings[0].message.contains(named), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_backoff_given_to_another_strategy_is_refused_by_its_own_name() {
+    let wait = s(1);
+    for (builder, setting) in [
+        (Retry::fixed(wait).min_backoff(wait), "retry.min_backoff"),
+        (Retry::fixed(wait).delta_backoff(wait), "retry.delta_backoff"),
+        (Retry::incremental(wait, wait).max_backoff(wait), "retry.max_backoff"),
+    ] {
+        assert_eq!(builder.build().unwrap_err().problems()[0].setting, setting);
+    }
+}
+
+#[test]
+fn a_first_wait_that_cannot_fit_is_warned_of_whatever_the_strategy() {
+    let (long, limit) = (s(10), s(8));
+    for (builder, fits) in [
+        (Retry::fixed(long), false), // 8 s at the least
+        (Retry::fixed(long).jitter(Jitter::Full), true),
+        (Retry::fixed(long).jitter(Jitter::Equal), true),
+        (Retry::fixed(long).jitter(Jitter::Decorrelated), false),
+        (Retry::fixed(long).jitter(Jitter::Proportional(0.3)), true),
+        (Retry::fixed(s(16)).jitter(Jitter::Equal), false),
+        (Retry::incremental(long, long).no_jitter(), false),
+        (Retry::schedule([long]), false),
+        (Retry::schedule([s(1), long]), true),
+        (Retry::exponential().min_backoff(limit), false),
+        (Retry::exponential().min_backoff(limit).fast_first(), true),
+        (Retry::adaptive(Retry::fixed(long)), true), // the service may ask for less
+        (Retry::immediate(), true),
+    ] {
+        let warned = warned(&builder.clone().max_elapsed(limit));
+        let expected: &[_] = if fits { &[] } else { &[(Code::NoEffect, "retry.max_elapsed")] };
+        assert_eq!(warned, expected, "{builder:?}");
+    }
+}
+
+#[test]
 fn presets_are_what_their_names_say() {
     let built = |builder: Builder| builder.build().unwrap();
     let interactive = built(Retry::interactive());
