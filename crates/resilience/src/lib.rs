@@ -9,7 +9,7 @@
 //! # async fn charge(key: impl std::fmt::Display) -> Result<String, std::io::Error> { Ok(format!("receipt {key}")) }
 //! let payments = Pipeline::builder("payments")
 //!     .attempt_timeout(Duration::from_secs(2))
-//!     .retry(Retry::exponential().max_retries(5))
+//!     .retry(Retry::standard().max_retries(5))
 //!     .breaker(Breaker::ratio(0.5).within(Duration::from_secs(30)).open_for(Duration::from_secs(5)))
 //!     .build()?;
 //!
@@ -25,6 +25,12 @@
 //!   blocking and `tower` code alike.
 //! - [`clock`] is the only module that asks the time: with a `VirtualClock` (feature `test-util`) an hour of waits runs
 //!   in a millisecond.
+//!
+//! The guide has a chapter on [retry](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/retry.md) and one on
+//! [circuit breakers](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/circuit-breakers.md), with when not
+//! to use them; `examples/client.rs` is a complete client.
+//!
+//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, and `test-util` for your tests.
 //!
 //! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -249,6 +249,18 @@ fn results_of_an_earlier_generation_change_nothing() {
 }
 
 #[test]
+fn a_refusal_tells_of_its_own_breaker_and_no_other() {
+    let refusal_of = |name: &str| {
+        let breaker = Breaker::consecutive(1).build(name).unwrap();
+        fails(&breaker, at(1), 1);
+        let refused = breaker.try_acquire(at(1)).unwrap_err();
+        (breaker, refused)
+    };
+    let ((_one, first), (_two, second)) = (refusal_of("one"), refusal_of("two"));
+    assert_eq!((&*first.breaker(), &*second.breaker()), ("one", "two"));
+}
+
+#[test]
 fn nothing_is_left_of_a_breaker_that_is_gone() {
     let breaker = build(Breaker::consecutive(1));
     fails(&breaker, at(1), 1);

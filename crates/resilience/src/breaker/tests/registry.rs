@@ -138,3 +138,28 @@ fn nonsense_is_refused_when_the_registry_is_built() {
     assert!(Registry::builder(Breaker::ratio(f64::NAN)).build("x").is_err());
     assert!(Registry::builder(Breaker::standard()).max_keys(0).build("x").is_err());
 }
+
+#[test]
+fn what_is_used_is_not_idle_also_where_idle_is_short() {
+    let clock = VirtualClock::new();
+    let registry = Registry::builder(Breaker::standard()).idle(s(1)).clock(&clock).build("hosts").unwrap();
+    for _ in 0..5 {
+        drop(registry.get("busy"));
+        clock.advance(Duration::from_millis(200));
+    }
+    clock.advance(Duration::from_millis(200));
+    assert_eq!(registry.evict_idle(), 0, "used 400 ms ago");
+}
+
+#[test]
+fn a_registry_with_room_drops_nothing_by_itself() {
+    let (clock, registry) = registry(1000);
+    for key in 0..500 {
+        drop(registry.get(&key.to_string()));
+    }
+    clock.advance(s(10_000));
+    for key in 500..1000 {
+        drop(registry.get(&key.to_string()));
+    }
+    assert_eq!(registry.len(), 1000);
+}

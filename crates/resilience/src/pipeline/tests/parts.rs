@@ -273,8 +273,10 @@ fn a_call_pays_from_the_budget_it_brings_along() {
     let (_, pipeline) = bench(|builder| builder.budget(Budget::share(0.1).reserve(2)));
     let tenant = Budget::share(0.1).reserve(1).build().unwrap();
     let busy = |budget: Option<&Budget>| {
-        let call = pipeline.call();
-        let call = budget.map_or(call.clone(), |budget| call.budget(budget));
+        let mut call = pipeline.call();
+        if let Some(budget) = budget {
+            call = call.budget(budget);
+        }
         call.run_blocking(|_| Err::<(), _>(Fault::BUSY)).unwrap_err().story().unwrap().attempts()
     };
     assert_eq!(busy(Some(&tenant)), 2, "one retry in the tenant's reserve");
