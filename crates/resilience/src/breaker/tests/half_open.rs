@@ -258,6 +258,8 @@ fn a_refusal_tells_of_its_own_breaker_and_no_other() {
     };
     let ((_one, first), (_two, second)) = (refusal_of("one"), refusal_of("two"));
     assert_eq!((&*first.breaker(), &*second.breaker()), ("one", "two"));
+    let shown = format!("{first:?}");
+    assert!(shown.contains("one") && shown.contains("Open") && shown.contains("Consecutive"), "{shown}");
 }
 
 #[test]

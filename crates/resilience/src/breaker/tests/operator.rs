@@ -135,3 +135,13 @@ fn the_history_keeps_the_last_sixteen() {
     assert_eq!(history.len(), 16);
     assert_eq!((history[0].sequence, history[15].sequence), (25, 40));
 }
+
+#[test]
+fn a_circuit_made_half_open_has_no_open_time_left() {
+    let clock = VirtualClock::new();
+    let breaker = Breaker::consecutive(1).open_for(s(60)).clock(&clock).build("test").unwrap();
+    fails(&breaker, clock.now(), 1);
+    assert!(breaker.report().open_for.is_some());
+    breaker.half_open("ada", "they are done early");
+    assert_eq!((breaker.report().state, breaker.report().open_for), (State::HalfOpen, None));
+}

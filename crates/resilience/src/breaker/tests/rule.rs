@@ -258,3 +258,32 @@ fn calls_through_the_breaker_alone_are_timed_where_a_rule_needs_it() {
     call(&quick, s(3));
     assert_eq!((quick.report().calls, quick.report().slow), (1, 0));
 }
+
+#[test]
+fn a_terminal_error_says_nothing_while_closed() {
+    let wrong = Verdict::terminal(Kind::BAD_REQUEST);
+    let by_row = build(Breaker::consecutive(3));
+    fails(&by_row, at(1), 2);
+    calls(&by_row, at(1), [wrong; 5]);
+    fails(&by_row, at(1), 1);
+    assert_eq!(by_row.state(), State::Open, "it ends no row of failures");
+    let by_ratio = build(Breaker::ratio(0.5).min_calls(10).no_consecutive());
+    fails(&by_ratio, at(1), 5);
+    calls(&by_ratio, at(1), [wrong; 20]);
+    fails(&by_ratio, at(1), 5);
+    assert_eq!(reason(&by_ratio), Reason::Ratio { failures: 10, calls: 10 }, "and is no call that went well");
+}
+
+#[test]
+fn reasons_are_told_in_words() {
+    for (reason, words) in [
+        (Reason::Failures(1), "1 call failed"),
+        (Reason::Failures(3), "3 calls failed"),
+        (Reason::Kind(2), "2 calls failed in the same way"),
+        (Reason::Consecutive(1), "1 call failed"),
+        (Reason::Consecutive(4), "4 calls failed in a row"),
+        (Reason::Slow { slow: 2, calls: 4 }, "2 of 4 calls were slow"),
+    ] {
+        assert_eq!(reason.to_string(), words);
+    }
+}

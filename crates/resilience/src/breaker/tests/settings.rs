@@ -146,3 +146,9 @@ fn the_ratio_is_a_setting_like_the_others() {
     fails(&unset, at(1), 9);
     assert!(unset.is_closed());
 }
+
+#[test]
+fn the_rate_below_which_a_ratio_never_trips_is_told() {
+    let warnings = Breaker::ratio(0.5).no_consecutive().min_calls(20).within(s(40)).check().unwrap();
+    assert!(warnings[0].message.starts_with("below 0.5 calls/s"), "{warnings:?}");
+}

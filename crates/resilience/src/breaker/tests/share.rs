@@ -339,3 +339,12 @@ fn a_held_state_outlasts_what_others_find_later() {
     two.rounds(s(1));
     assert_eq!(two.states(), [State::ForcedOpen, State::ForcedOpen]);
 }
+
+#[test]
+fn an_exchange_that_does_not_answer_says_why() {
+    use std::error::Error as _;
+    let error = super::super::share::ExchangeError("no route".into());
+    assert_eq!(error.source().unwrap().to_string(), "no route");
+    let sharing = Sharing::new(Arc::new(MemoryExchange::new(&VirtualClock::new())), InstanceId(7), s(1));
+    assert!(format!("{sharing:?}").contains("InstanceId(7)"));
+}

@@ -93,6 +93,8 @@ fn a_warning_about_a_rule_names_its_kind_or_code() {
         let warnings = builder.check().unwrap();
         assert!(warnings[0].message.contains(named), "{warnings:?}");
     }
+    let as_many = Retry::standard().max_retries(2).kind_retries(Kind::CONFLICT, 2);
+    assert!(as_many.check().unwrap().is_empty());
 }
 
 #[test]
