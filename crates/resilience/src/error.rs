@@ -1,5 +1,6 @@
 //! The error of a pipeline or breaker: what ended the call, and the whole story of its attempts.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +11,9 @@ use crate::classify::{Class, Classify, Kind, Verdict};
 use crate::problem::Code;
 use crate::retry::Stop;
 use crate::story::Story;
+
+/// Nobody who is told to come later should come at once.
+const SOONEST: Duration = Duration::from_secs(1);
 
 /// A call that ended without success.
 ///
@@ -29,7 +33,9 @@ pub(crate) struct About {
     /// The pipeline's or the breaker's name.
     pub(crate) name: Arc<str>,
     /// What the caller named it; empty when it did not.
-    pub(crate) operation: &'static str,
+    pub(crate) operation: Cow<'static, str>,
+    /// The name of the breaker that the call brought along.
+    pub(crate) breaker: Option<Arc<str>>,
     pub(crate) story: Option<Story>,
     /// What the last attempt's end meant; `None` when there was none.
     pub(crate) failure: Option<Verdict>,
@@ -67,7 +73,8 @@ impl<E> Error<E> {
     pub(crate) fn once(breaker: &Arc<str>, cause: Cause<E>, failure: Verdict) -> Self {
         let about = About {
             name: Arc::clone(breaker),
-            operation: "",
+            operation: Cow::Borrowed(""),
+            breaker: None,
             story: None,
             failure: Some(failure),
             next_probe: None,
@@ -88,8 +95,14 @@ impl<E> Error<E> {
     /// The operation's name, where the call gave it one ([`Call::named`](crate::pipeline::Call::named)) and the service
     /// was asked.
     #[must_use]
-    pub fn operation_name(&self) -> Option<&'static str> {
-        self.about.as_deref().map(|about| about.operation).filter(|name| !name.is_empty())
+    pub fn operation_name(&self) -> Option<&str> {
+        self.about.as_deref().map(|about| &*about.operation).filter(|name| !name.is_empty())
+    }
+
+    /// The name of the breaker that the call brought along, such as that of its host.
+    #[must_use]
+    pub fn breaker_name(&self) -> Option<&str> {
+        self.about.as_deref()?.breaker.as_deref()
     }
 
     /// What ended the call.
@@ -135,6 +148,12 @@ impl<E> Error<E> {
         self.about.as_deref()?.failure.as_ref()
     }
 
+    /// Takes what ended the call out.
+    #[must_use]
+    pub fn into_cause(self) -> Cause<E> {
+        self.cause
+    }
+
     /// Whether a breaker refused the call, so that nothing was attempted. A call that failed first and was refused when
     /// it came back to try again is not: its cause is its own error, and its [`stop`](Self::stop) is
     /// [`Stop::BreakerOpen`].
@@ -156,14 +175,14 @@ impl<E> Error<E> {
     }
 
     /// When to try again, where somebody said so: the breaker's next probe, or the service's hint. For a clear "try
-    /// again later".
+    /// again later". Not below a second: while a probe is under way nobody knows when the next one is.
     #[must_use]
     pub fn try_again_in(&self) -> Option<Duration> {
-        if let Cause::Refused(refused) = &self.cause {
-            return refused.retry_in();
-        }
-        let about = self.about.as_deref()?;
-        about.next_probe.or_else(|| about.failure?.hint())
+        let told = match &self.cause {
+            Cause::Refused(refused) => refused.retry_in(),
+            _ => self.about.as_deref().and_then(|about| about.next_probe.or_else(|| about.failure?.hint())),
+        };
+        told.map(|time| time.max(SOONEST))
     }
 
     /// Whether a fallback may stand in: the service could not be had. Not so for terminal errors, which are an answer,
@@ -205,6 +224,9 @@ impl<E> fmt::Display for Error<E> {
         write!(f, "a call to `{}` ", self.name())?;
         if let Some(operation) = self.operation_name() {
             write!(f, "({operation}) ")?;
+        }
+        if let Some(breaker) = self.breaker_name() {
+            write!(f, "through `{breaker}` ")?;
         }
         match &self.cause {
             Cause::TimedOut if self.story().is_none() && self.stop == Stop::Deadline => {

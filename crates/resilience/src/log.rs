@@ -11,7 +11,9 @@ use crate::retry::Decision;
 pub(crate) struct FailedAttempt<'a> {
     pub(crate) pipeline: &'a str,
     /// Empty when the call was not named.
-    pub(crate) operation: &'static str,
+    pub(crate) operation: &'a str,
+    /// The breaker that the call brought along.
+    pub(crate) breaker: Option<&'a str>,
     pub(crate) attempt: u32,
     pub(crate) failure: &'a Verdict,
     /// The failure in words.
@@ -29,80 +31,114 @@ mod with_tracing {
     use crate::classify::{Class, Verdict};
     use crate::error::fallback_may_stand_in;
 
-    /// The target of every event of this crate.
-    const TARGET: &str = "steadfast_resilience";
+    /// The target of what happens to calls.
+    const CALL: &str = "steadfast_resilience::call";
+    /// The target of what happens to circuits.
+    const CIRCUIT: &str = "steadfast_resilience::circuit";
 
-    /// A failure that will be tried again is a warning, and so is one that harms nobody: a terminal error is an answer,
-    /// and a fallback stands in for the rest. What is left is an error.
+    fn millis(time: Duration) -> u64 {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn named(operation: &str) -> Option<&str> {
+        Some(operation).filter(|name| !name.is_empty())
+    }
+
+    /// A failure that will be tried again is a warning; one that a fallback is asked about too. A terminal error is an
+    /// answer and no fault of anybody here. What is left is an error.
     pub(crate) fn failed_attempt(failed: &FailedAttempt<'_>) {
-        let FailedAttempt { pipeline, attempt, failure, decision, elapsed, .. } = failed;
-        let operation = Some(failed.operation).filter(|name| !name.is_empty());
+        let FailedAttempt { pipeline, attempt, failure, decision, .. } = failed;
+        let (operation, breaker) = (named(failed.operation), failed.breaker);
         let (kind, class) = (failure.kind().as_str(), failure.class().as_str());
         let throttled = failure.class() == Class::Throttled;
+        let elapsed_ms = millis(failed.elapsed);
         macro_rules! event {
             ($level:ident, $wait:expr, $($message:tt)+) => {
                 tracing::event!(
-                    target: TARGET,
+                    target: CALL,
                     tracing::Level::$level,
                     pipeline,
                     operation,
+                    breaker,
                     attempt,
                     kind,
                     class,
                     throttled,
                     error = (failed.message)(),
-                    wait = $wait,
-                    ?elapsed,
+                    wait_ms = $wait,
+                    elapsed_ms,
                     $($message)+
                 )
             };
         }
         match decision {
-            Decision::After(wait) => {
-                event!(WARN, tracing::field::debug(wait), "attempt failed, will be tried again");
-            }
+            Decision::After(wait) => event!(WARN, millis(*wait), "attempt failed, will be tried again"),
             Decision::Stop(stop) if failed.has_fallback && fallback_may_stand_in(*stop, Some(failure)) => {
-                event!(WARN, tracing::field::Empty, "call failed, its fallback stands in: {stop}");
+                event!(WARN, None::<u64>, "call failed, its fallback is asked: {stop}");
             }
             Decision::Stop(stop) if failure.class() == Class::Terminal => {
-                event!(WARN, tracing::field::Empty, "call failed: {stop}");
+                event!(INFO, None::<u64>, "call failed: {stop}");
             }
-            Decision::Stop(stop) => event!(ERROR, tracing::field::Empty, "call failed: {stop}"),
+            Decision::Stop(stop) => event!(ERROR, None::<u64>, "call failed: {stop}"),
         }
     }
 
-    pub(crate) fn succeeded(name: &str, attempt: u32, elapsed: Duration) {
-        tracing::info!(target: TARGET, name, attempt, ?elapsed, "call succeeded");
+    pub(crate) fn fallback_failed(pipeline: &str, operation: &str, error: &dyn Fn() -> String) {
+        let operation = named(operation);
+        tracing::error!(target: CALL, pipeline, operation, error = error(), "call failed, and so did its fallback");
+    }
+
+    pub(crate) fn succeeded(pipeline: &str, operation: &str, attempt: u32, elapsed: Duration) {
+        let (operation, elapsed_ms) = (named(operation), millis(elapsed));
+        tracing::info!(target: CALL, pipeline, operation, attempt, elapsed_ms, "call succeeded");
+    }
+
+    pub(crate) fn waits_for_breaker(pipeline: &str, operation: &str, wait: Duration) {
+        let (operation, wait_ms) = (named(operation), millis(wait));
+        tracing::debug!(target: CALL, pipeline, operation, wait_ms, "call waits for the circuit's next probe");
     }
 
     /// A call through a breaker alone, which nobody tries again.
     pub(crate) fn failed_call(breaker: &str, failure: &Verdict, message: &dyn Fn() -> Option<String>) {
         let (kind, class) = (failure.kind().as_str(), failure.class().as_str());
         if failure.class() == Class::Terminal {
-            tracing::warn!(target: TARGET, breaker, kind, class, error = message(), "call failed");
+            tracing::info!(target: CALL, breaker, kind, class, error = message(), "call failed");
         } else {
-            tracing::error!(target: TARGET, breaker, kind, class, error = message(), "call failed");
+            tracing::error!(target: CALL, breaker, kind, class, error = message(), "call failed");
         }
     }
 
-    /// Opening is a warning: calls are refused from here on.
+    pub(crate) fn call_succeeded(breaker: &str, elapsed: Duration) {
+        tracing::info!(target: CALL, breaker, elapsed_ms = millis(elapsed), "call succeeded");
+    }
+
+    /// Opening is a warning, by hand too: calls are refused from here on.
     pub(crate) fn state_changed(change: &Change) {
         let (breaker, from, to) = (&*change.breaker, change.from.as_str(), change.to.as_str());
-        if change.to == State::Open {
-            tracing::warn!(target: TARGET, breaker, from, to, "{change}");
+        if matches!(change.to, State::Open | State::ForcedOpen) {
+            tracing::warn!(target: CIRCUIT, breaker, from, to, "{change}");
         } else {
-            tracing::info!(target: TARGET, breaker, from, to, "{change}");
+            tracing::info!(target: CIRCUIT, breaker, from, to, "{change}");
         }
     }
 
     #[cfg(feature = "tokio")]
     pub(crate) fn exchange_silent(error: &crate::breaker::share::ExchangeError) {
-        tracing::warn!(target: TARGET, error = %error.0, "{error}");
+        tracing::warn!(target: CIRCUIT, error = %error.0, "{error}");
+    }
+
+    pub(crate) fn registry_full(registry: &str, max_keys: usize) {
+        tracing::warn!(
+            target: CIRCUIT,
+            registry,
+            max_keys,
+            "the registry is full: new keys get breakers that are not kept, so nothing protects them; raise max_keys"
+        );
     }
 
     pub(crate) fn nested(pipeline: &str, calls: u32) {
         tracing::warn!(
-            target: TARGET,
+            target: CALL,
             pipeline,
             calls,
             "retries inside of retries: one operation can become {calls} calls"
@@ -117,7 +153,15 @@ mod without_tracing {
 
     pub(crate) fn failed_attempt(_: &FailedAttempt<'_>) {}
 
-    pub(crate) fn succeeded(_: &str, _: u32, _: Duration) {}
+    pub(crate) fn fallback_failed(_: &str, _: &str, _: &dyn Fn() -> String) {}
+
+    pub(crate) fn succeeded(_: &str, _: &str, _: u32, _: Duration) {}
+
+    pub(crate) fn waits_for_breaker(_: &str, _: &str, _: Duration) {}
+
+    pub(crate) fn call_succeeded(_: &str, _: Duration) {}
+
+    pub(crate) fn registry_full(_: &str, _: usize) {}
 
     pub(crate) fn failed_call(_: &str, _: &Verdict, _: &dyn Fn() -> Option<String>) {}
 

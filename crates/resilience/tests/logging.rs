@@ -58,7 +58,11 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(String::new());
         event.record(&mut line);
-        assert_eq!(event.metadata().target(), "steadfast_resilience", "documented: {}", line.0);
+        let target = event.metadata().target();
+        let about_circuits = line.0.contains("circuit `") || line.0.contains("registry=");
+        let expected =
+            if about_circuits { "steadfast_resilience::circuit" } else { "steadfast_resilience::call" };
+        assert_eq!(target, expected, "documented: {}", line.0);
         self.0.lock().unwrap().push((*event.metadata().level(), line.0));
     }
     fn enter(&self, _: &Id) {}
@@ -92,7 +96,7 @@ fn failed_attempts_are_warnings_and_the_last_one_is_the_error() {
         "kind=\"throttled\"",
         "throttled=true",
         "error=\"come back later\"",
-        "wait=",
+        "wait_ms=",
     ] {
         assert!(lines[0].1.contains(part), "{part} in {}", lines[0].1);
     }
@@ -137,7 +141,10 @@ fn a_breaker_alone_logs_failed_calls_and_successful_ones_if_asked() {
     });
     let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
     assert_eq!(levels, [Level::ERROR, Level::INFO]);
-    assert!(lines[0].1.contains("breaker=\"quiet\"") && lines[1].1.contains("name=\"chatty\""), "{lines:?}");
+    assert!(
+        lines[0].1.contains("breaker=\"quiet\"") && lines[1].1.contains("breaker=\"chatty\""),
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -153,7 +160,7 @@ fn nested_retries_are_warned_of_once() {
 }
 
 #[test]
-fn an_answer_and_what_a_fallback_saves_are_warnings() {
+fn an_answer_and_what_a_fallback_saves_are_no_errors() {
     let lines = logged(|| {
         let pipeline = pipeline().no_retry().build().unwrap();
         let _ = pipeline.run_blocking(|_| Err::<(), _>(Declined));
@@ -164,8 +171,60 @@ fn an_answer_and_what_a_fallback_saves_are_warnings() {
         let _ = breaker.run_blocking(|| Err::<(), _>(Declined));
     });
     let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
-    assert_eq!(levels, [Level::WARN, Level::WARN, Level::WARN, Level::ERROR, Level::WARN], "{lines:?}");
-    assert!(lines[1].1.contains("its fallback stands in"), "{lines:?}");
+    assert_eq!(levels, [Level::INFO, Level::WARN, Level::INFO, Level::ERROR, Level::INFO], "{lines:?}");
+    assert!(lines[1].1.contains("its fallback is asked"), "{lines:?}");
     assert!(!lines[2].1.contains("fallback"), "it may not stand in for an answer: {lines:?}");
     assert!(lines.iter().all(|(_, line)| !line.contains("operation=")), "not named: {lines:?}");
+}
+
+#[test]
+fn a_fallback_that_cannot_help_is_an_error_after_all() {
+    let lines = logged(|| {
+        let pipeline = pipeline().no_retry().build().unwrap();
+        let call = pipeline.call().named("charge").fallback(Err);
+        let _ = call.run_blocking(|_| Err::<(), _>(Busy));
+    });
+    let levels: Vec<_> = lines.iter().map(|(level, _)| *level).collect();
+    assert_eq!(levels, [Level::WARN, Level::ERROR], "{lines:?}");
+    assert!(
+        lines[1].1.contains("so did its fallback") && lines[1].1.contains("operation=\"charge\""),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn a_breaker_that_a_call_brings_along_is_named() {
+    let lines = logged(|| {
+        let pipeline = pipeline().no_retry().build().unwrap();
+        let host = Breaker::standard().build("payments/host-a").unwrap();
+        let _ = pipeline.call().breaker(&host).run_blocking(|_| Err::<(), _>(Busy));
+    });
+    assert!(lines[0].1.contains("breaker=\"payments/host-a\""), "{lines:?}");
+}
+
+#[test]
+fn a_timeout_says_which_limit_ended_it_and_after_how_long() {
+    let lines = logged(|| {
+        let clock = VirtualClock::new();
+        let slow = Pipeline::builder("slow").no_retry().attempt_timeout(Duration::from_secs(2)).clock(&clock);
+        let slow = slow.build().unwrap();
+        let forever = || std::future::pending::<Result<(), Busy>>();
+        let _ = clock.block_on(slow.run(|_| forever()));
+        let _ = clock.block_on(slow.call().complete_within(Duration::from_secs(1)).run(|_| forever()));
+    });
+    assert!(lines[0].1.contains("no answer within 2s (attempt_timeout)"), "{lines:?}");
+    assert!(lines[1].1.contains("no answer within 1s (deadline)"), "{lines:?}");
+}
+
+#[test]
+fn a_full_registry_says_so_once() {
+    let lines = logged(|| {
+        let hosts = steadfast_resilience::breaker::Registry::builder(Breaker::standard()).max_keys(1);
+        let hosts = hosts.build("hosts").unwrap();
+        for key in ["a", "b", "c"] {
+            drop(hosts.get(key));
+        }
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].1.contains("raise max_keys"), "{lines:?}");
 }

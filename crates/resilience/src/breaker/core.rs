@@ -70,7 +70,7 @@ pub(crate) struct Core {
     slow_over: Duration,
     ring: Option<Ring>,
     pub(super) settings: Arc<Settings>,
-    pub(super) name: Arc<str>,
+    pub(crate) name: Arc<str>,
     successes: Tally,
     failures: Tally,
     slow: Tally,

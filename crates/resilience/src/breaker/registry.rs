@@ -1,6 +1,7 @@
 //! Breakers by key: one per host, shard or tenant, made on demand, dropped when idle.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use super::settings::Settings;
 use super::{Breaker, Builder};
 use crate::clock::{Clock, Moment, nanos};
-use crate::problem::{BuildError, Code, Findings};
+use crate::log;
+use crate::problem::{BuildError, Code, Findings, Problem};
 use crate::retry::BudgetBuilder;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -31,17 +33,17 @@ const SEARCH_EVERY: Duration = Duration::from_secs(1);
 /// assert_eq!(breaker.name(), "payments/host-a");
 /// # Ok::<(), steadfast_resilience::BuildError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     name: String,
     template: Builder,
     settings: Arc<Settings>,
     budget: Option<BudgetBuilder>,
+    warnings: Vec<Problem>,
     clock: Clock,
     max_keys: usize,
     idle: Duration,
@@ -122,13 +124,14 @@ impl RegistryBuilder {
         if let Some(budget) = &self.budget {
             let _ = budget.clone().build_within(&mut findings);
         }
-        findings.finish(name)?;
+        let warnings = findings.finish(name)?;
         Ok(Registry {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
                 settings: self.template.shared_settings(),
                 template: self.template,
                 budget: self.budget,
+                warnings,
                 clock: self.clock,
                 max_keys: self.max_keys,
                 idle: self.idle,
@@ -180,7 +183,9 @@ impl Registry {
             inner.evict(&mut shard, now);
         }
         if !inner.has_room() {
-            inner.overflow.fetch_add(1, Ordering::Relaxed);
+            if inner.overflow.fetch_add(1, Ordering::Relaxed) == 0 {
+                log::registry_full(&inner.name, inner.max_keys);
+            }
             return breaker;
         }
         inner.kept.fetch_add(1, Ordering::Relaxed);
@@ -196,6 +201,12 @@ impl Registry {
             self.inner.evict(&mut shard.write().unwrap_or_else(PoisonError::into_inner), now)
         };
         self.inner.shards.iter().map(evict).sum()
+    }
+
+    /// Settings of its breakers that can never take effect, or that hurt. Not errors: it works as told.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.inner.warnings
     }
 
     /// Breakers kept.
@@ -226,6 +237,15 @@ impl Registry {
             shard.breakers.values().map(|entry| entry.breaker.clone()).collect::<Vec<_>>()
         };
         self.inner.shards.iter().flat_map(of_shard).collect()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry")
+            .field("name", &self.inner.name)
+            .field("kept", &self.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -69,7 +69,7 @@ impl Breaker {
                 let started = permit.started();
                 permit.success(now);
                 if core.settings.log_successes {
-                    log::succeeded(self.name(), 0, now.since(started));
+                    log::call_succeeded(self.name(), now.since(started));
                 }
                 Ok(value)
             }

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 
-use super::{Classify, Verdict};
+use super::{Classifier, Classify, Verdict};
 use crate::breaker::Refused;
 
 /// How many causes are looked at: a chain can be a ring.
@@ -22,18 +22,79 @@ const DEPTH: usize = 32;
 /// ```
 #[must_use]
 pub fn chain(error: &(dyn StdError + 'static)) -> Verdict {
-    let mut next = Some(error);
-    for _ in 0..DEPTH {
-        let Some(error) = next else { break };
-        if let Some(known) = error.downcast_ref::<io::Error>() {
-            return known.classify();
-        }
-        if let Some(known) = error.downcast_ref::<Refused>() {
-            return known.classify();
-        }
-        next = error.source();
+    let known = causes(error).find_map(|cause| {
+        let io = cause.downcast_ref::<io::Error>().map(Classify::classify);
+        io.or_else(|| cause.downcast_ref::<Refused>().map(Classify::classify))
+    });
+    known.unwrap_or(Verdict::unclassified())
+}
+
+/// Classifies errors whose type is lost, with types of your own beside those that [`chain`] knows: for
+/// [`classify_with`](crate::pipeline::Call::classify_with), with boxed errors, `anyhow` and tower's `BoxError`.
+///
+/// ```
+/// use steadfast_resilience::{Classify, Kind, Pipeline, Verdict, classify::Chain};
+///
+/// #[derive(Debug)]
+/// struct Busy;
+/// impl Classify for Busy {
+///     fn classify(&self) -> Verdict { Verdict::transient(Kind::OVERLOADED) }
+/// }
+/// impl std::fmt::Display for Busy {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("busy") }
+/// }
+/// impl std::error::Error for Busy {}
+///
+/// let stock = Pipeline::standard("stock");
+/// let mut calls = 0;
+/// let answer = stock.call().classify_with(Chain::new().knows::<Busy>()).run_blocking(|_| {
+///     calls += 1;
+///     if calls == 1 { Err(Box::<dyn std::error::Error + Send + Sync>::from(Busy)) } else { Ok(7) }
+/// });
+/// assert_eq!((answer.unwrap(), calls), (7, 2));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    known: Vec<fn(&(dyn StdError + 'static)) -> Option<Verdict>>,
+}
+
+impl Chain {
+    /// Knows what [`chain`] knows.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
-    Verdict::unclassified()
+
+    /// Knows this type too, and asks it first.
+    #[must_use]
+    pub fn knows<K: Classify + StdError + 'static>(mut self) -> Self {
+        self.known.push(|error| error.downcast_ref::<K>().map(Classify::classify));
+        self
+    }
+}
+
+impl<T, E: AsRef<dyn StdError + Send + Sync>> Classifier<T, E> for Chain {
+    fn classify(&self, outcome: &Result<T, E>) -> Verdict {
+        let Err(error) = outcome else { return Verdict::success() };
+        let error: &(dyn StdError + 'static) = error.as_ref();
+        let own = causes(error).find_map(|cause| self.known.iter().find_map(|known| known(cause)));
+        own.unwrap_or_else(|| chain(error))
+    }
+
+    fn message(&self, outcome: &Result<T, E>) -> Option<String> {
+        outcome.as_ref().err().map(|error| error.as_ref().to_string())
+    }
+}
+
+/// The error and what caused it, as far as one should look.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+    .take(DEPTH)
 }
 
 macro_rules! classify_chain {

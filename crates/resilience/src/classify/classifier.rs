@@ -6,6 +6,11 @@ use super::{Classify, Verdict};
 ///
 /// Any `Fn(&Result<T, E>) -> Verdict` is one, so the same error can be transient for a read and terminal for
 /// a write.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot classify `Result<{T}, {E}>`",
+    note = "errors need `Classify` (and values too where they are judged), or a classifier of your own",
+    note = "a closure needs its type spelled out: `|outcome: &Result<Value, MyError>| ...`"
+)]
 pub trait Classifier<T, E> {
     /// What this outcome means.
     fn classify(&self, outcome: &Result<T, E>) -> Verdict;

@@ -17,7 +17,7 @@ mod unclassified;
 use std::fmt;
 use std::time::Duration;
 
-pub use chain::chain;
+pub use chain::{Chain, chain};
 pub use classifier::{Classifier, ErrorsOnly, Judged};
 pub use unclassified::{Unclassified, UnclassifiedEntry};
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -30,9 +30,19 @@ use super::Moment;
 /// whenever nothing else can run. A blocking wait moves the clock itself.
 ///
 /// Mind the retry budget in small tests: its reserve is three retries in ten seconds of this clock.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct VirtualClock {
+    id: u32,
     shared: Arc<Mutex<Timers>>,
+}
+
+/// 0 and 1 are the system's clock and tokio's.
+static NEXT_ID: AtomicU32 = AtomicU32::new(2);
+
+impl Default for VirtualClock {
+    fn default() -> Self {
+        Self { id: NEXT_ID.fetch_add(1, Ordering::Relaxed), shared: Arc::default() }
+    }
 }
 
 #[derive(Default)]
@@ -98,8 +108,8 @@ impl VirtualClock {
         }
     }
 
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
+    pub(super) fn id(&self) -> u32 {
+        self.id
     }
 
     fn next_due(&self) -> Option<Moment> {

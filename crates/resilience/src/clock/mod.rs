@@ -93,6 +93,14 @@ pub(crate) fn scaled(wait: Duration, factor: f64) -> Duration {
     Duration::from_nanos((nanos(wait) as f64 * factor) as u64)
 }
 
+/// Tells clocks apart: moments of one mean nothing on another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClockId(u32);
+
+impl ClockId {
+    pub(crate) const SYSTEM: Self = Self(0);
+}
+
 /// Where a pipeline and a breaker take the time from.
 #[derive(Clone, Default)]
 pub struct Clock(Source);
@@ -138,14 +146,17 @@ impl Clock {
 
     /// Whether moments of both mean the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Source::System, Source::System) => true,
+        self.id() == other.id()
+    }
+
+    /// Which clock this is, without holding it.
+    pub(crate) fn id(&self) -> ClockId {
+        match &self.0 {
+            Source::System => ClockId::SYSTEM,
             #[cfg(feature = "tokio")]
-            (Source::Tokio, Source::Tokio) => true,
+            Source::Tokio => ClockId(1),
             #[cfg(any(test, feature = "test-util"))]
-            (Source::Virtual(one), Source::Virtual(other)) => one.is_same(other),
-            #[cfg(any(feature = "tokio", test, feature = "test-util"))]
-            _ => false,
+            Source::Virtual(clock) => ClockId(clock.id()),
         }
     }
 
@@ -174,6 +185,13 @@ impl Clock {
             Some(cancel) => cancel.wait_blocking(wait),
             None => hold_thread(wait),
         }
+    }
+}
+
+#[cfg(any(test, feature = "test-util"))]
+impl From<VirtualClock> for Clock {
+    fn from(clock: VirtualClock) -> Self {
+        Self(Source::Virtual(clock))
     }
 }
 

@@ -203,7 +203,7 @@ impl Builder {
 
     fn assemble(self, findings: &mut Findings) -> Inner {
         self.check(findings);
-        let ends_elsewhere = self.complete_within.is_some() || self.breaker.is_some();
+        let ends_elsewhere = self.complete_within.is_some();
         let retry_is_on = self.sdk_retries == 0 || self.retry_despite_sdk;
         let retry =
             self.retry.map(|retry| retry.build_within(ends_elsewhere, findings)).filter(|_| retry_is_on);

@@ -1,5 +1,6 @@
 //! Options for one call, on top of the pipeline's settings.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::Pipeline;
@@ -17,7 +18,7 @@ use crate::retry::{Budget, Retry};
 /// What one call does differently. All `None`: as the pipeline says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    pub(crate) operation: &'static str,
+    pub(crate) operation: Cow<'static, str>,
     pub(crate) retry: Option<Retry>,
     pub(crate) breaker: Option<Breaker>,
     pub(crate) budget: Option<Budget>,
@@ -33,6 +34,7 @@ pub(crate) struct Options {
     pub(crate) cancel: Option<Listener>,
     /// Whether something stands in when the service cannot be had.
     pub(crate) has_fallback: bool,
+    pub(crate) wait_for_breaker: bool,
 }
 
 /// One call to be made, from [`Pipeline::call`].
@@ -73,9 +75,10 @@ impl<'p> Call<'p> {
 }
 
 impl<'p, C> Call<'p, C> {
-    /// The operation's name in logs and errors.
-    pub fn named(mut self, operation: &'static str) -> Self {
-        self.options.operation = operation;
+    /// The operation's name in logs and errors. A few names that say what is asked for, such as `charge`: with an id in
+    /// it, every call would be an operation of its own.
+    pub fn named(mut self, operation: impl Into<Cow<'static, str>>) -> Self {
+        self.options.operation = operation.into();
         self
     }
 
@@ -96,6 +99,13 @@ impl<'p, C> Call<'p, C> {
     /// Another retry budget for this call, such as the one of this tenant.
     pub fn budget(mut self, budget: &Budget) -> Self {
         self.options.budget = Some(budget.clone());
+        self
+    }
+
+    /// Waits for the breaker where the deadline leaves room for it:
+    /// see [`Builder::wait_for_breaker`](super::Builder::wait_for_breaker).
+    pub fn wait_for_breaker(mut self) -> Self {
+        self.options.wait_for_breaker = true;
         self
     }
 
@@ -168,7 +178,7 @@ impl<'p, C> Call<'p, C> {
 
     /// The operation is this group of operations, retried as a whole.
     pub fn group(mut self, group: &Group) -> Self {
-        self.options.operation = group.name();
+        self.options.operation = group.name().into();
         if !group.is_idempotent() {
             self.options.idempotent = Some(false);
         }

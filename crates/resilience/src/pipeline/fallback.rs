@@ -8,6 +8,7 @@ use super::Attempt;
 use super::call::Call;
 use crate::classify::Classifier;
 use crate::error::Error;
+use crate::log;
 
 /// A call with a fallback, from [`Call::fallback`].
 ///
@@ -49,7 +50,7 @@ impl<C, F> WithFallback<'_, C, F> {
         FFut: Future<Output = Result<T, Error<E>>>,
     {
         match self.call.run(operation).await {
-            Err(error) if error.allows_fallback() => (self.fallback)(error).await,
+            Err(error) if error.allows_fallback() => told((self.fallback)(error).await),
             outcome => outcome,
         }
     }
@@ -64,10 +65,20 @@ impl<C, F> WithFallback<'_, C, F> {
         F: FnOnce(Error<E>) -> Result<T, Error<E>>,
     {
         match self.call.run_blocking(operation) {
-            Err(error) if error.allows_fallback() => (self.fallback)(error),
+            Err(error) if error.allows_fallback() => told((self.fallback)(error)),
             outcome => outcome,
         }
     }
+}
+
+/// Notes that a fallback could not help: the failure before it was logged as one that may do no harm.
+fn told<T, E>(outcome: Result<T, Error<E>>) -> Result<T, Error<E>> {
+    if let Err(error) = &outcome {
+        log::fallback_failed(&error.name(), error.operation_name().unwrap_or_default(), &|| {
+            error.to_string()
+        });
+    }
+    outcome
 }
 
 /// Remembers the last good value, to give it again while its service is away.

@@ -3,6 +3,7 @@
 //! The order, from the outside in: retry, budget, breaker, attempt timeout, operation. A breaker's refusal costs
 //! neither an attempt nor budget, and nothing is held while a call waits.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,17 +84,10 @@ pub(crate) enum Last<T, E> {
 impl<P: Deref<Target = Inner>> Flow<P> {
     #[inline]
     pub(crate) fn new(pipeline: P, options: Option<Box<Options>>) -> Self {
-        let started = pipeline.clock.now();
         let own = options.as_deref();
-        let within =
-            own.and_then(|own| own.complete_within).or(pipeline.complete_within).map(|time| started + time);
-        let deadline = match (within, own.and_then(|own| own.deadline)) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
         Self {
-            started,
-            deadline,
+            started: Moment::ZERO,
+            deadline: None,
             key: own.and_then(|own| own.key).map_or_else(CallKey::fresh, CallKey::Given),
             begun: false,
             under_way: false,
@@ -119,9 +113,15 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.options.as_deref().and_then(|own| own.cancel.as_ref())
     }
 
+    /// The breaker that this call brought along.
+    #[inline]
+    fn own_breaker(&self) -> Option<&Breaker> {
+        self.options.as_deref().and_then(|own| own.breaker.as_ref())
+    }
+
     #[inline]
     fn breaker(&self) -> Option<&Breaker> {
-        self.options.as_deref().and_then(|own| own.breaker.as_ref()).or(self.pipeline.breaker.as_ref())
+        self.own_breaker().or(self.pipeline.breaker.as_ref())
     }
 
     /// The budget that pays for this call's retries: its own, that of the resource it brought along, the pipeline's.
@@ -151,8 +151,12 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         retry.nested() == Nested::FailFast && self.outer.calls > 1
     }
 
-    fn operation(&self) -> &'static str {
-        self.options.as_deref().map_or("", |own| own.operation)
+    fn operation(&self) -> &str {
+        self.options.as_deref().map_or("", |own| &own.operation)
+    }
+
+    fn waits_for_breaker(&self) -> bool {
+        self.pipeline.wait_for_breaker || self.options.as_deref().is_some_and(|own| own.wait_for_breaker)
     }
 
     // ---- before an attempt ----
@@ -189,16 +193,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.started = now;
         let within =
             self.own(|own| own.complete_within).or(self.pipeline.complete_within).map(|time| now + time);
-        self.deadline = match (within, self.own(|own| own.deadline)) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let told = self.own(|own| own.deadline);
+        self.deadline = earlier(earlier(within, told), self.outer.deadline(self.pipeline.clock.id()));
     }
 
     /// The time on the breaker's clock: the pipeline's, but for a breaker that this call brought along.
     #[inline]
     fn breaker_now(&self, now: Moment) -> Moment {
-        match self.options.as_deref().and_then(|own| own.breaker.as_ref()) {
+        match self.own_breaker() {
             None => now,
             Some(breaker) => breaker.clock().now(),
         }
@@ -207,7 +209,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     fn attempt(&self, now: Moment) -> Attempt {
         let left = self.deadline.map(|deadline| deadline.since(now));
         let limit = self.own(|own| own.attempt_timeout).or(self.pipeline.attempt_timeout);
-        let nesting = self.nesting();
+        let time_left = earlier(left, limit);
+        let mut nesting = self.nesting();
+        if let Some(time) = time_left {
+            nesting = nesting.until(self.pipeline.clock.id(), now + time);
+        }
         if self.number == 0 && self.outer.calls > 1 && nesting.calls > self.outer.calls {
             self.pipeline.report_nesting(nesting);
         }
@@ -215,10 +221,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             number: self.number,
             key: self.key,
             deadline: self.deadline,
-            time_left: match (left, limit) {
-                (Some(left), Some(limit)) => Some(left.min(limit)),
-                (left, limit) => left.or(limit),
-            },
+            time_left,
             server_timeout: self.own(|own| own.server_timeout).or(self.pipeline.server_timeout),
             previous: self.previous,
             nesting,
@@ -228,11 +231,12 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// A refusal ends the call, unless it was asked to wait for the breaker and the deadline leaves room for that.
     #[cold]
     fn refused(&self, refused: Refused, now: Moment) -> Begin {
-        if self.pipeline.wait_for_breaker
+        if self.waits_for_breaker()
             && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
         {
             let wait = wait.max(PROBE_POLL);
             if now + wait < deadline {
+                log::waits_for_breaker(&self.pipeline.name, self.operation(), wait);
                 return Begin::Wait(wait);
             }
         }
@@ -252,7 +256,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
                 budget.deposit(now);
             }
             if self.pipeline.log_successes {
-                log::succeeded(&self.pipeline.name, self.number, now.since(self.started));
+                let elapsed = now.since(self.started);
+                log::succeeded(&self.pipeline.name, self.operation(), self.number, elapsed);
             }
             return Next::Done;
         }
@@ -263,13 +268,27 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.failed(&verdict, now, &|| classifier.message(outcome))
     }
 
-    /// Judges an attempt that was cut off by its time limit.
+    /// Judges an attempt that was cut off by its time limit. One that the caller's deadline ended long before it had
+    /// the time that attempts have here says nothing about the service: an impatient caller must not trip the breaker
+    /// for the patient ones.
     #[cfg(feature = "tokio")]
     pub(crate) fn timed_out(&mut self) -> Next {
         let verdict = Verdict::transient(Kind::TIMEOUT);
         let now = self.pipeline.clock.now();
-        self.settle(&verdict, now, &|| None);
-        self.failed(&verdict, now, &|| None)
+        let had = now.since(self.attempt_began);
+        let limit = self.own(|own| own.attempt_timeout).or(self.pipeline.attempt_timeout);
+        let by_deadline = self.deadline.is_some_and(|deadline| now >= deadline);
+        let words = || {
+            let ended_by = if by_deadline { "deadline" } else { "attempt_timeout" };
+            Some(format!("no answer within {had:.0?} ({ended_by})"))
+        };
+        if by_deadline && limit.is_some_and(|limit| had < limit / IMPATIENT) {
+            self.under_way = false;
+            self.give_place_back();
+        } else {
+            self.settle(&verdict, now, &words);
+        }
+        self.failed(&verdict, now, &words)
     }
 
     #[inline]
@@ -343,7 +362,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     fn check_wait(&mut self, wait: Duration, now: Moment) -> Decision {
         let refusing =
             self.breaker().is_some_and(|breaker| breaker.core().refuses_at(self.breaker_now(now) + wait));
-        if refusing && !(self.pipeline.wait_for_breaker && self.deadline.is_some()) {
+        if refusing && !(self.waits_for_breaker() && self.deadline.is_some()) {
             return Decision::Stop(Stop::BreakerOpen);
         }
         if self.budget().is_some_and(|budget| !budget.withdraw(now)) {
@@ -358,6 +377,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         log::failed_attempt(&log::FailedAttempt {
             pipeline: &self.pipeline.name,
             operation: self.operation(),
+            breaker: self.own_breaker().map(Breaker::name),
             attempt: self.number,
             failure: verdict,
             message,
@@ -401,7 +421,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let breaker = self.breaker().filter(|_| stop == Stop::BreakerOpen);
         About {
             name: Arc::clone(&self.pipeline.name),
-            operation: self.operation(),
+            operation: self.options.as_deref().map_or(Cow::Borrowed(""), |own| own.operation.clone()),
+            breaker: self.own_breaker().map(|breaker| Arc::clone(&breaker.core().name)),
             failure: story.as_ref().and_then(Story::last).map(|last| last.failure),
             story,
             next_probe: breaker.and_then(|breaker| breaker.core().next_probe_in(breaker.clock().now())),
@@ -409,16 +430,33 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     }
 }
 
+/// The earlier or shorter of two that may be there.
+#[inline]
+fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// An attempt that a deadline ended within this part of its own limit says nothing about the service.
+#[cfg(feature = "tokio")]
+const IMPATIENT: u32 = 10;
+
 /// How often a call that waits for the breaker looks while another caller's probe is under way.
 const PROBE_POLL: Duration = Duration::from_millis(20);
 
 impl<P: Deref<Target = Inner>> Flow<P> {
-    /// Gives back what a call holds that goes no further: its place in the breaker, and the price of a retry that is
-    /// not made.
-    fn let_go(&mut self) {
+    fn give_place_back(&mut self) {
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             breaker.core().abandon(ticket, self.breaker_now(self.attempt_began));
         }
+    }
+
+    /// Gives back what a call holds that goes no further: its place in the breaker, and the price of a retry that is
+    /// not made.
+    fn let_go(&mut self) {
+        self.give_place_back();
         if let (Some(paid), Some(budget)) = (self.paid.take(), self.budget()) {
             budget.refund(paid);
         }

@@ -83,7 +83,13 @@ impl<R, C> Layer<R, C> {
     }
 }
 
-impl<S, R, C: Clone> tower_layer::Layer<S> for Layer<R, C> {
+/// The bounds are those of the service that comes out, so that what is missing is named here and not far away.
+impl<S, R, C> tower_layer::Layer<S> for Layer<R, C>
+where
+    S: tower_service::Service<R> + Clone,
+    R: Clone,
+    C: Classifier<S::Response, S::Error> + Clone,
+{
     type Service = Service<S, R, C>;
 
     fn layer(&self, service: S) -> Self::Service {

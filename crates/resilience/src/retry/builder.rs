@@ -156,8 +156,8 @@ impl Builder {
         self
     }
 
-    /// Retries without a limit on their number. Needs another end: [`max_elapsed`](Self::max_elapsed), or a breaker or
-    /// a deadline in the pipeline.
+    /// Retries without a limit on their number. Needs another end: [`max_elapsed`](Self::max_elapsed), or
+    /// `complete_within` in the pipeline. A breaker is none: while other calls succeed it stays closed.
     pub fn unlimited_retries(mut self) -> Self {
         self.settings.max_retries = None;
         self
@@ -248,7 +248,7 @@ impl Builder {
             findings.error(
                 Code::Endless,
                 "retry.max_retries",
-                "retries without a limit need another end: set max_elapsed, or complete_within or a breaker in the pipeline",
+                "retries without a limit need another end: set max_elapsed, or complete_within in the pipeline",
             );
         }
         Retry { settings: Arc::new(settings) }

@@ -77,10 +77,10 @@ impl Stop {
             Self::MaxElapsed => "max_elapsed leaves no room for another try",
             Self::Deadline => "the deadline leaves no room for another try",
             Self::BudgetSpent => "the retry budget is spent",
-            Self::BreakerOpen => "the circuit breaker refuses",
+            Self::BreakerOpen => "the circuit is open",
             Self::Cancelled => "the caller cancelled",
             Self::NestedFailFast => "retrying is left to the outer policy",
-            Self::NoRetry => "there is no retry policy",
+            Self::NoRetry => "it is not retried",
         }
     }
 }

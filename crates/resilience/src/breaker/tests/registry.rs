@@ -163,3 +163,12 @@ fn a_registry_with_room_drops_nothing_by_itself() {
     }
     assert_eq!(registry.len(), 1000);
 }
+
+#[test]
+fn a_registry_tells_of_settings_without_effect() {
+    let template = Breaker::standard().slow(s(2), 0.5).timeout(s(1));
+    let registry = Registry::builder(template).build("hosts").unwrap();
+    assert_eq!(registry.warnings()[0].setting, "breaker.slow");
+    assert_eq!(format!("{registry:?}"), "Registry { name: \"hosts\", kept: 0, .. }");
+    assert!(Registry::builder(Breaker::standard()).build(" ").is_err());
+}

@@ -348,3 +348,37 @@ fn an_exchange_that_does_not_answer_says_why() {
     let sharing = Sharing::new(Arc::new(MemoryExchange::new(&VirtualClock::new())), InstanceId(7), s(1));
     assert!(format!("{sharing:?}").contains("InstanceId(7)"));
 }
+
+#[test]
+fn one_that_is_closed_opens_when_another_is_half_open() {
+    let two = two(standard);
+    two.breakers[0].half_open("ada", "is it back?");
+    two.rounds_with_calls(ROUND, &[]);
+    assert_eq!(two.states(), [State::HalfOpen, State::Open], "the other one probes, this one waits");
+}
+
+#[test]
+fn one_that_is_open_waits_for_another_that_probes_no_longer_than_before() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(ROUND);
+    let before = two.breakers[1].report().open_for.unwrap();
+    two.breakers[0].half_open("ada", "is it back?");
+    two.rounds_with_calls(ROUND, &[]);
+    assert_eq!(two.states(), [State::HalfOpen, State::Open]);
+    assert!(two.breakers[1].report().open_for.unwrap() < before, "its time goes on");
+}
+
+#[test]
+fn a_probe_under_way_keeps_the_lease() {
+    let two = two(standard);
+    fails(&two.breakers[0], two.clock.now(), 2);
+    two.rounds(s(13));
+    let prober = usize::from(!two.may_call(0));
+    let probe = two.breakers[prober].try_acquire(two.clock.now()).unwrap();
+    for _ in 0..400 {
+        two.rounds_with_calls(ROUND, &[]);
+        assert!(!two.may_call(1 - prober), "the first one still probes");
+    }
+    probe.success(two.clock.now());
+}

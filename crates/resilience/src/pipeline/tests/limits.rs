@@ -125,3 +125,43 @@ fn a_call_starts_when_it_is_first_driven_not_when_its_future_is_made() {
     clock.advance(s(10));
     assert_eq!(clock.block_on(late).unwrap_err().stop(), Stop::Deadline);
 }
+
+#[test]
+fn an_impatient_caller_does_not_trip_the_breaker_for_the_patient() {
+    let (clock, pipeline) =
+        bench(|builder| builder.no_retry().attempt_timeout(s(10)).breaker(Breaker::consecutive(3)));
+    let forever = || std::future::pending::<Result<(), Fault>>();
+    let cut = |after: Duration| {
+        let error = clock.block_on(pipeline.call().complete_within(after).run(|_| forever())).unwrap_err();
+        assert!(error.is_timed_out());
+    };
+    (0..10).for_each(|_| cut(ms(999)));
+    let report = pipeline.breaker().unwrap().report();
+    assert_eq!((report.state, report.failures), (State::Closed, 0), "less than a tenth of an attempt's time");
+    (0..3).for_each(|_| cut(s(1)));
+    assert_eq!(pipeline.breaker().unwrap().state(), State::Open, "a service that hangs is found out");
+}
+
+#[test]
+fn an_impatient_probe_gives_its_place_back() {
+    let (clock, pipeline) = bench(|builder| {
+        builder.no_retry().attempt_timeout(s(10)).breaker(Breaker::consecutive(1).successes_to_close(1))
+    });
+    let _ = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
+    clock.advance(s(60));
+    let call = pipeline.call().complete_within(ms(10));
+    assert!(clock.block_on(call.run(|_| std::future::pending::<Result<(), Fault>>())).is_err());
+    assert_eq!(pipeline.breaker().unwrap().state(), State::HalfOpen);
+    pipeline.run_blocking(|_| Ok::<_, Fault>(())).unwrap();
+    assert!(pipeline.breaker().unwrap().is_closed());
+}
+
+#[test]
+fn a_call_can_ask_to_wait_for_the_breaker() {
+    let (clock, pipeline) = bench(|builder| builder.no_retry().breaker(Breaker::consecutive(1)));
+    let _ = pipeline.run_blocking(|_| Err::<(), _>(Fault::BUSY));
+    let call = || pipeline.call().complete_within(s(60));
+    assert!(call().run_blocking(|_| Ok::<_, Fault>(())).unwrap_err().is_refused());
+    assert!(call().wait_for_breaker().run_blocking(|_| Ok::<_, Fault>(())).is_ok());
+    assert!(clock.now() >= Moment::ZERO + s(6), "it waited");
+}

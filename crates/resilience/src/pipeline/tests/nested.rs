@@ -147,3 +147,37 @@ fn an_sdk_that_retries_turns_ours_off_unless_asked_for() {
     assert_eq!(on.warnings()[0].code, crate::Code::Multiplied);
     assert!(on.warnings()[0].message.contains("12 calls"), "{:?}", on.warnings());
 }
+
+#[test]
+fn an_inner_call_has_no_more_time_than_the_outer_one() {
+    let (clock, outer) = bench(|builder| builder.no_retry().complete_within(s(1)));
+    let inner =
+        Pipeline::builder("inner").no_retry().attempt_timeout(s(5)).server_timeout(s(4)).clock(&clock);
+    let inner = inner.breaker(Breaker::consecutive(1)).build().unwrap();
+    let seen = std::sync::Mutex::new(None);
+    let hangs = || {
+        inner.run(|attempt| {
+            *seen.lock().unwrap() = Some((attempt.time_left(), attempt.server_timeout()));
+            std::future::pending::<Result<(), Fault>>()
+        })
+    };
+    let error = clock.block_on(outer.run(|_| hangs())).unwrap_err();
+    assert_eq!(*seen.lock().unwrap(), Some((Some(s(1)), Some(s(1)))));
+    let cause = error.into_operation().expect("the inner call ended by itself");
+    assert!(cause.is_timed_out());
+    assert_eq!(inner.breaker().unwrap().state(), State::Open, "and counted");
+}
+
+#[test]
+fn an_inner_call_on_another_clock_keeps_its_own_time() {
+    let (clock, outer) = bench(|builder| builder.no_retry().complete_within(s(1)));
+    let elsewhere = Pipeline::builder("elsewhere").clock(&VirtualClock::new()).build().unwrap();
+    let told = outer.run_blocking(|attempt| {
+        let left = |call: crate::pipeline::Call<'_>| {
+            call.run_blocking(|inner| Ok::<_, Fault>(inner.time_left())).unwrap()
+        };
+        Ok::<_, Fault>((left(elsewhere.call()), left(outer.call().under(&attempt)), attempt.time_left()))
+    });
+    assert_eq!(told.unwrap(), (Some(s(10)), Some(s(1)), Some(s(1))));
+    drop(clock);
+}

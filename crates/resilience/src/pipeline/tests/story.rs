@@ -57,7 +57,7 @@ fn each_end_has_its_code_and_its_words() {
         clock.block_on(pipeline.run(|_| std::future::pending::<Result<(), Fault>>())).unwrap_err();
     assert_eq!(timed_out.code(), Code::TimedOut);
     assert!(
-        timed_out.to_string().starts_with("a call to `payments` took too long; there is no retry policy"),
+        timed_out.to_string().starts_with("a call to `payments` took too long; it is not retried"),
         "{timed_out}"
     );
     assert!(timed_out.source().is_none() && timed_out.operation().is_none());
@@ -128,7 +128,7 @@ fn the_error_names_pipeline_and_operation() {
     assert_eq!((&*refused.name(), refused.operation_name()), ("payments", None));
     let breaker = Breaker::standard().clock(&clock).build("printer").unwrap();
     let alone = breaker.run_blocking(|| Err::<(), _>(Fault::BUSY)).unwrap_err();
-    assert_eq!(alone.to_string(), "a call to `printer` failed; there is no retry policy [SF302]");
+    assert_eq!(alone.to_string(), "a call to `printer` failed; it is not retried [SF302]");
 }
 
 #[test]
