@@ -70,6 +70,8 @@ impl<E> Error<E> {
     }
 
     /// The one attempt of a call through a breaker alone.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn once(breaker: &Arc<str>, cause: Cause<E>, failure: Verdict) -> Self {
         let about = About {
             name: Arc::clone(breaker),

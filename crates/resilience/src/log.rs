@@ -83,22 +83,30 @@ mod with_tracing {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn fallback_failed(pipeline: &str, operation: &str, error: &dyn Fn() -> String) {
         let operation = named(operation);
         tracing::error!(target: CALL, pipeline, operation, error = error(), "call failed, and so did its fallback");
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn succeeded(pipeline: &str, operation: &str, attempt: u32, elapsed: Duration) {
         let (operation, elapsed_ms) = (named(operation), millis(elapsed));
         tracing::info!(target: CALL, pipeline, operation, attempt, elapsed_ms, "call succeeded");
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn waits_for_breaker(pipeline: &str, operation: &str, wait: Duration) {
         let (operation, wait_ms) = (named(operation), millis(wait));
         tracing::debug!(target: CALL, pipeline, operation, wait_ms, "call waits for the circuit's next probe");
     }
 
     /// A call through a breaker alone, which nobody tries again.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn failed_call(breaker: &str, failure: &Verdict, message: &dyn Fn() -> Option<String>) {
         let (kind, class) = (failure.kind().as_str(), failure.class().as_str());
         if failure.class() == Class::Terminal {
@@ -108,6 +116,8 @@ mod with_tracing {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn call_succeeded(breaker: &str, elapsed: Duration) {
         tracing::info!(target: CALL, breaker, elapsed_ms = millis(elapsed), "call succeeded");
     }

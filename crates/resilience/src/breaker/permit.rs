@@ -25,6 +25,7 @@ impl<'a> Permit<'a> {
         Self { breaker, ticket: Some(ticket), started }
     }
 
+    #[inline]
     pub(super) fn started(&self) -> Moment {
         self.started
     }

@@ -32,19 +32,31 @@ impl<F: Future> Limited<F> {
         cx: &mut Context<'_>,
         clock: &Clock,
     ) -> Poll<Option<F::Output>> {
-        let mut this = self.project();
-        if let Poll::Ready(output) = this.future.poll(cx) {
-            return Poll::Ready(Some(output));
-        }
-        if let Some(limit) = this.limit.take() {
-            this.timer.set(Some(clock.sleep(limit)));
-        }
-        match this.timer.as_pin_mut() {
-            None => Poll::Pending,
-            Some(timer) => {
-                ready!(timer.poll(cx));
-                Poll::Ready(None)
-            }
+        let this = self.project();
+        poll_within(this.future, this.timer, this.limit, cx, clock)
+    }
+}
+
+/// The same for a future, a timer and a limit that are kept apart.
+#[inline]
+pub(crate) fn poll_within<F: Future>(
+    future: Pin<&mut F>,
+    mut timer: Pin<&mut Option<Sleep>>,
+    limit: &mut Option<Duration>,
+    cx: &mut Context<'_>,
+    clock: &Clock,
+) -> Poll<Option<F::Output>> {
+    if let Poll::Ready(output) = future.poll(cx) {
+        return Poll::Ready(Some(output));
+    }
+    if let Some(limit) = limit.take() {
+        timer.set(Some(clock.sleep(limit)));
+    }
+    match timer.as_pin_mut() {
+        None => Poll::Pending,
+        Some(timer) => {
+            ready!(timer.poll(cx));
+            Poll::Ready(None)
         }
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use std::time::SystemTime;
 
 #[cfg(feature = "tokio")]
-pub(crate) use limit::Limited;
+pub(crate) use limit::{Limited, poll_within};
 #[cfg(any(test, feature = "test-util"))]
 pub use manual::{Timer, VirtualClock};
 #[cfg(feature = "tokio")]
