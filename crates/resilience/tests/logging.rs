@@ -77,7 +77,7 @@ fn logged(work: impl FnOnce()) -> Vec<(Level, String)> {
 
 fn pipeline() -> steadfast_resilience::pipeline::Builder {
     let retry = Retry::fixed(Duration::from_secs(1)).max_retries(1);
-    Pipeline::builder("payments").retry(retry).no_breaker().clock(&VirtualClock::new())
+    Pipeline::builder("payments").retry(retry).no_breaker().clock(VirtualClock::new())
 }
 
 #[test]

@@ -345,7 +345,7 @@ fn an_exchange_that_does_not_answer_says_why() {
     use std::error::Error as _;
     let error = super::super::share::ExchangeError("no route".into());
     assert_eq!(error.source().unwrap().to_string(), "no route");
-    let sharing = Sharing::new(Arc::new(MemoryExchange::new(&VirtualClock::new())), InstanceId(7), s(1));
+    let sharing = Sharing::new(Arc::new(MemoryExchange::new(VirtualClock::new())), InstanceId(7), s(1));
     assert!(format!("{sharing:?}").contains("InstanceId(7)"));
 }
 

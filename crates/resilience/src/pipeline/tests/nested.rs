@@ -171,7 +171,7 @@ fn an_inner_call_has_no_more_time_than_the_outer_one() {
 #[test]
 fn an_inner_call_on_another_clock_keeps_its_own_time() {
     let (clock, outer) = bench(|builder| builder.no_retry().complete_within(s(1)));
-    let elsewhere = Pipeline::builder("elsewhere").clock(&VirtualClock::new()).build().unwrap();
+    let elsewhere = Pipeline::builder("elsewhere").clock(VirtualClock::new()).build().unwrap();
     let told = outer.run_blocking(|attempt| {
         let left = |call: crate::pipeline::Call<'_>| {
             call.run_blocking(|inner| Ok::<_, Fault>(inner.time_left())).unwrap()

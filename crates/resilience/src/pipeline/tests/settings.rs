@@ -16,7 +16,7 @@ fn plain() -> Builder {
 
 #[test]
 fn nonsense_is_refused_with_its_code_and_all_at_once() {
-    let elsewhere = Breaker::standard().clock(&VirtualClock::new()).build("elsewhere").unwrap();
+    let elsewhere = Breaker::standard().clock(VirtualClock::new()).build("elsewhere").unwrap();
     let endless = || Retry::exponential().unlimited_retries();
     for (builder, codes) in [
         (Pipeline::builder(""), vec![Code::Empty]),
