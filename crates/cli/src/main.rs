@@ -3,6 +3,7 @@
 
 mod clock;
 mod demo;
+mod policy;
 mod talk;
 
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ enum Command {
     /// The show goes to stderr, the summary to stdout.
     #[command(verbatim_doc_comment)]
     Demo(demo::Args),
+    /// Check policy files before they are used
+    #[command(subcommand)]
+    Policy(policy::Policy),
 }
 
 fn main() -> ExitCode {
@@ -53,7 +57,7 @@ fn run(command: Command) -> Result<ExitCode> {
         .context("cannot start the threads that this needs")?;
     runtime.block_on(async {
         tokio::select! {
-            ended = carry_out(command) => ended.map(|()| ExitCode::SUCCESS),
+            ended = carry_out(command) => ended,
             pressed = tokio::signal::ctrl_c() => {
                 pressed.context("cannot listen for Ctrl-C")?;
                 talk::line("\nStopped by Ctrl-C, so there is no summary.");
@@ -63,8 +67,9 @@ fn run(command: Command) -> Result<ExitCode> {
     })
 }
 
-async fn carry_out(command: Command) -> Result<()> {
+async fn carry_out(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Demo(args) => demo::run(args).await,
+        Command::Demo(args) => demo::run(args).await.map(|()| ExitCode::SUCCESS),
+        Command::Policy(command) => policy::run(command),
     }
 }

@@ -36,6 +36,10 @@ mod with_tracing {
     /// The target of what happens to circuits.
     const CIRCUIT: &str = "steadfast_resilience::circuit";
 
+    /// The target of what happens to policy files.
+    #[cfg(feature = "policy")]
+    const POLICY: &str = "steadfast_resilience::policy";
+
     fn millis(time: Duration) -> u64 {
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
@@ -146,6 +150,18 @@ mod with_tracing {
         );
     }
 
+    #[cfg(feature = "policy")]
+    pub(crate) fn policies_changed(changes: &crate::policy::Changes) {
+        if !changes.is_empty() {
+            tracing::info!(target: POLICY, count = changes.all().len(), "policies changed: {changes}");
+        }
+    }
+
+    #[cfg(feature = "policy")]
+    pub(crate) fn policies_refused(error: &crate::policy::Error) {
+        tracing::error!(target: POLICY, "the changed policy file is refused, the old policies stay in force: {error}");
+    }
+
     pub(crate) fn nested(pipeline: &str, calls: u32) {
         tracing::warn!(
             target: CALL,
@@ -179,6 +195,12 @@ mod without_tracing {
 
     #[cfg(feature = "tokio")]
     pub(crate) fn exchange_silent(_: &crate::breaker::share::ExchangeError) {}
+
+    #[cfg(feature = "policy")]
+    pub(crate) fn policies_changed(_: &crate::policy::Changes) {}
+
+    #[cfg(feature = "policy")]
+    pub(crate) fn policies_refused(_: &crate::policy::Error) {}
 
     pub(crate) fn nested(_: &str, _: u32) {}
 }

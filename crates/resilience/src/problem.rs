@@ -20,6 +20,20 @@ pub enum Code {
     RepeatedImmediate,
     /// SF106: something that must not be empty.
     Empty,
+    /// SF107: something that is needed is missing.
+    Missing,
+    /// SF111: a file that cannot be read.
+    Unreadable,
+    /// SF112: a text that is not TOML, YAML or JSON.
+    Syntax,
+    /// SF113: a key that does not exist.
+    UnknownKey,
+    /// SF114: a value of the wrong type or outside of its range.
+    WrongValue,
+    /// SF115: a name that stands for nothing.
+    UnknownName,
+    /// SF116: names that lead back to where they began.
+    Circle,
     /// SF201: a setting that can never take effect.
     NoEffect,
     /// SF202: retries that multiply with those of another layer.
@@ -40,13 +54,20 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 21] = [
         Self::BadNumber,
         Self::OutOfRange,
         Self::Contradiction,
         Self::Endless,
         Self::RepeatedImmediate,
         Self::Empty,
+        Self::Missing,
+        Self::Unreadable,
+        Self::Syntax,
+        Self::UnknownKey,
+        Self::WrongValue,
+        Self::UnknownName,
+        Self::Circle,
         Self::NoEffect,
         Self::Multiplied,
         Self::NotIdempotent,
@@ -67,6 +88,13 @@ impl Code {
             Self::Endless => "SF104",
             Self::RepeatedImmediate => "SF105",
             Self::Empty => "SF106",
+            Self::Missing => "SF107",
+            Self::Unreadable => "SF111",
+            Self::Syntax => "SF112",
+            Self::UnknownKey => "SF113",
+            Self::WrongValue => "SF114",
+            Self::UnknownName => "SF115",
+            Self::Circle => "SF116",
             Self::NoEffect => "SF201",
             Self::Multiplied => "SF202",
             Self::NotIdempotent => "SF203",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::core::{Core, MODE_BITS, word};
 use super::event::{Change, ChangeCause, Override};
+use super::settings::Settings;
 use super::state::{Input, Phase, State, transition};
 use super::trip::{Reason, Trip};
 use crate::classify::Verdict;
@@ -89,21 +90,29 @@ impl Core {
     /// Moves the state, if `input` moves it and the generation is still the expected one. Returns whether it did.
     pub(super) fn change(
         &self,
+        settings: &Settings,
         expected: Option<u64>,
         input: Input,
         trip: Option<Arc<Trip>>,
         now: Moment,
     ) -> bool {
-        self.change_by(expected, input, trip.map(By::Trip), now)
+        self.change_by(settings, expected, input, trip.map(By::Trip), now)
     }
 
-    pub(super) fn change_by(&self, expected: Option<u64>, input: Input, by: Option<By>, now: Moment) -> bool {
+    pub(super) fn change_by(
+        &self,
+        settings: &Settings,
+        expected: Option<u64>,
+        input: Input,
+        by: Option<By>,
+        now: Moment,
+    ) -> bool {
         let moved = {
             let mut control = lock(&self.control);
             let generation = self.word.load(Ordering::Acquire) >> MODE_BITS;
             let late = expected.is_some_and(|expected| expected != generation) && !self.forgets_generations();
             let chance = control.rng.unit();
-            match transition(control.phase, input, now, self.settings.open, chance) {
+            match transition(control.phase, input, now, settings.open, chance) {
                 Some(next) if !late => {
                     self.publish(&mut control, generation, next, now, by, input);
                     true
@@ -135,7 +144,7 @@ impl Core {
                 return true;
             }
             let chance = control.rng.unit();
-            if let Some(next) = transition(control.phase, input, now, self.settings.open, chance) {
+            if let Some(next) = transition(control.phase, input, now, self.settings().open, chance) {
                 let generation = self.generation();
                 self.publish(&mut control, generation, next, now, by, input);
             }

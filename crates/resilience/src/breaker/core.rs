@@ -5,16 +5,18 @@
 //! raises the generation, and everything counted carries the generation it belongs to, so that a late result of an
 //! earlier state changes nothing.
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::control::Control;
 use super::event::Announcer;
+use super::recent::Recent;
 use super::refusing;
-use super::settings::{Settings, Span};
+use super::settings::Settings;
 use super::state::{Input, State};
 use super::trip::{Reason, Refused, Trip};
 use super::weigh::{Weight, weigh};
@@ -22,14 +24,11 @@ use crate::classify::{Kind, Verdict};
 use crate::clock::{Moment, nanos};
 use crate::retry::Budget;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
-use crate::window::{BUCKETS, Counts, Mark, Ring, Tally, reaches};
+use crate::window::{Counts, reaches};
 
 pub(super) const MODE_BITS: u32 = 8;
 const PROBE_BITS: u32 = 16;
 const PROBE_MASK: u64 = (1 << PROBE_BITS) - 1;
-
-/// How far back failures of one kind count beside a window of calls.
-const KIND_WINDOW: Duration = Duration::from_secs(30);
 
 /// A place in the circuit: given by `acquire`, handed back by exactly one of the `settle` functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,17 +64,17 @@ pub(crate) struct Core {
     pub(super) probe_gate: AtomicU64,
     /// Whether a call came since the last round of sharing that only a probe could have served.
     pub(super) wanted: AtomicBool,
-    /// Width of a bucket of the time window, in nanoseconds.
-    tick: u64,
-    slow_over: Duration,
-    ring: Option<Ring>,
-    pub(super) settings: Arc<Settings>,
+    /// From here on a call is slow, in nanoseconds.
+    slow_over: AtomicU64,
+    /// The time limit of calls through the breaker alone, in nanoseconds; 0 for none.
+    timeout: AtomicU64,
+    log_successes: AtomicBool,
+    /// Whether `later` counts, because a reload changed the window.
+    moved: AtomicBool,
+    first: Recent,
+    later: ArcSwapOption<Recent>,
+    settings: ArcSwap<Settings>,
     pub(crate) name: Arc<str>,
-    successes: Tally,
-    failures: Tally,
-    slow: Tally,
-    /// Kind, threshold, count.
-    kinds: Vec<(Kind, u32, Tally)>,
     /// `generation (32) | failures in a row (32)`.
     pub(super) consecutive: AtomicU64,
     /// `generation (32) | probes under way (16) | probes succeeded (16)`.
@@ -97,11 +96,6 @@ pub(crate) struct Core {
 impl Core {
     pub(super) fn new(name: &str, settings: Arc<Settings>, control: Control) -> Self {
         let name: Arc<str> = name.into();
-        let (window, ring) = match settings.span {
-            Span::Time(window) => (window, None),
-            // Kinds are counted over time in either case.
-            Span::Calls(calls) => (KIND_WINDOW, Some(Ring::new(calls))),
-        };
         Self {
             word: AtomicU64::new(word(1, State::Closed)),
             number: refusing::next_number(),
@@ -109,15 +103,14 @@ impl Core {
             open_until: AtomicU64::new(0),
             probe_gate: AtomicU64::new(0),
             wanted: AtomicBool::new(false),
-            tick: (nanos(window) / BUCKETS).max(1),
-            slow_over: settings.slow.map_or(Duration::MAX, |slow| slow.over),
-            ring,
-            kinds: settings.kinds.iter().map(|(kind, most)| (*kind, *most, Tally::new())).collect(),
-            settings,
+            slow_over: AtomicU64::new(slow_over(&settings)),
+            timeout: AtomicU64::new(settings.timeout.map_or(0, nanos)),
+            log_successes: AtomicBool::new(settings.log_successes),
+            moved: AtomicBool::new(false),
+            first: Recent::new(&settings),
+            later: ArcSwapOption::empty(),
+            settings: ArcSwap::new(settings),
             name,
-            successes: Tally::new(),
-            failures: Tally::new(),
-            slow: Tally::new(),
             consecutive: AtomicU64::new(1 << 32),
             probes: AtomicU64::new(1 << 32),
             progress: AtomicU64::new(0),
@@ -132,9 +125,57 @@ impl Core {
         }
     }
 
-    /// Whether calls through the breaker alone are timed for the slow-call rule.
+    /// The settings as they are now. One decision looks once.
+    pub(crate) fn settings(&self) -> impl Deref<Target = Arc<Settings>> {
+        self.settings.load()
+    }
+
+    /// Whether calls through the breaker alone are timed: for the slow-call rule, or for the log.
+    #[inline]
     pub(crate) fn times_calls(&self) -> bool {
-        self.settings.slow.is_some()
+        self.slow_over.load(Ordering::Relaxed) != u64::MAX || self.log_successes()
+    }
+
+    #[inline]
+    pub(crate) fn log_successes(&self) -> bool {
+        self.log_successes.load(Ordering::Relaxed)
+    }
+
+    /// The time limit of calls through the breaker alone.
+    #[inline]
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        match self.timeout.load(Ordering::Relaxed) {
+            0 => None,
+            limit => Some(Duration::from_nanos(limit)),
+        }
+    }
+
+    /// What is counted now. A breaker whose window was never changed pays nothing for the possibility.
+    #[inline]
+    fn with_recent<R>(&self, see: impl FnOnce(&Recent) -> R) -> R {
+        if !self.moved.load(Ordering::Acquire) {
+            return see(&self.first);
+        }
+        match &*self.later.load() {
+            Some(later) => see(later),
+            None => see(&self.first),
+        }
+    }
+
+    /// Takes other settings over. State, counts, history and listeners stay.
+    pub(super) fn reload(&self, settings: Arc<Settings>, now: Moment) {
+        // Under the lock, so that two reloads, or a reload and a change of the state, do not mix.
+        let _control = lock(&self.control);
+        if !self.with_recent(|recent| recent.serves(&settings)) {
+            let later = Recent::new(&settings);
+            self.with_recent(|recent| later.go_on_from(recent, self.generation(), now));
+            self.later.store(Some(Arc::new(later)));
+            self.moved.store(true, Ordering::Release);
+        }
+        self.slow_over.store(slow_over(&settings), Ordering::Relaxed);
+        self.timeout.store(settings.timeout.map_or(0, nanos), Ordering::Relaxed);
+        self.log_successes.store(settings.log_successes, Ordering::Relaxed);
+        self.settings.store(settings);
     }
 
     pub(crate) fn state(&self) -> State {
@@ -178,7 +219,7 @@ impl Core {
                     if now < self.probe_from() {
                         return Err(self.refused(state, now));
                     }
-                    self.change(Some(generation), Input::ProbeDue, None, now);
+                    self.change(&self.settings(), Some(generation), Input::ProbeDue, None, now);
                 }
             }
             let seen = self.word.load(Ordering::Acquire);
@@ -203,12 +244,13 @@ impl Core {
 
     /// Takes a half-open place: whether there was one, or `None` when the generation is over.
     fn reserve_probe(&self, generation: u64, now: Moment) -> Option<bool> {
+        let permits = u64::from(self.settings().permits);
         let mut probes = self.probes.load(Ordering::Acquire);
         loop {
             if probes >> 32 != generation {
                 return None;
             }
-            if under_way(probes) >= u64::from(self.settings.permits) && !self.forgets_permits() {
+            if under_way(probes) >= permits && !self.forgets_permits() {
                 return self.give_up_stalled(generation, now);
             }
             let more = probes + (1 << PROBE_BITS);
@@ -224,11 +266,11 @@ impl Core {
     /// All places are taken. Probes that have not answered for too long count as failed.
     fn give_up_stalled(&self, generation: u64, now: Moment) -> Option<bool> {
         let progress = Moment::from_nanos(self.progress.load(Ordering::Acquire));
-        if now.since(progress) < self.settings.half_open_limit {
+        if now.since(progress) < self.settings().half_open_limit {
             return Some(false);
         }
         let trip = self.new_trip(Reason::Stalled, Verdict::transient(Kind::TIMEOUT), None, now);
-        self.change(Some(generation), Input::Stalled, Some(trip), now);
+        self.change(&self.settings(), Some(generation), Input::Stalled, Some(trip), now);
         None
     }
 
@@ -253,11 +295,16 @@ impl Core {
     /// Takes a call's end into account.
     #[inline]
     pub(crate) fn settle(&self, ticket: Ticket, ended: Ended<'_>) {
-        if ended.verdict.is_success() && !ticket.probe && ended.took <= self.slow_over {
+        if ended.verdict.is_success() && !ticket.probe && !self.is_slow(ended.took) {
             self.count_success(ticket, ended.now);
         } else {
             self.settle_slowly(ticket, ended);
         }
+    }
+
+    #[inline]
+    fn is_slow(&self, took: Duration) -> bool {
+        nanos(took) > self.slow_over.load(Ordering::Relaxed)
     }
 
     /// A call that its caller gave up, or that panicked: it says nothing, but a probe's place is free again.
@@ -270,10 +317,7 @@ impl Core {
     #[inline]
     fn count_success(&self, ticket: Ticket, now: Moment) {
         let Some(generation) = self.current(ticket) else { return };
-        match &self.ring {
-            None => self.successes.add(generation, now.as_nanos() / self.tick),
-            Some(ring) => ring.add(generation, Mark::Success),
-        }
+        self.with_recent(|recent| recent.success(generation, now));
         self.end_row(generation);
     }
 
@@ -300,18 +344,21 @@ impl Core {
 
     #[cold]
     fn settle_slowly(&self, ticket: Ticket, ended: Ended<'_>) {
-        let slow = ended.took > self.slow_over;
-        match weigh(ended.verdict, &self.settings, ticket.probe) {
+        let settings = self.settings.load();
+        let slow = settings.slow.is_some_and(|rule| ended.took > rule.over);
+        match weigh(ended.verdict, &settings, ticket.probe) {
             Weight::Neutral => self.abandon(ticket, ended.now),
-            Weight::Success if ticket.probe && !slow => self.probe_succeeded(ticket.generation, ended.now),
-            Weight::Success if ticket.probe => self.probe_failed(ticket, ended, Duration::ZERO),
-            Weight::Success => self.count_slow_success(ticket, ended),
+            Weight::Success if ticket.probe && !slow => {
+                self.probe_succeeded(&settings, ticket.generation, ended.now);
+            }
+            Weight::Success if ticket.probe => self.probe_failed(&settings, ticket, ended, Duration::ZERO),
+            Weight::Success => self.count_slow_success(&settings, ticket, ended),
             Weight::Failure { at_once, hold } => {
                 self.note_failure(ended);
                 if ticket.probe {
-                    self.probe_failed(ticket, ended, hold);
-                } else if let Some(reason) = self.count_failure(ticket, ended, slow, at_once) {
-                    self.trip(ticket.generation, reason, hold, ended);
+                    self.probe_failed(&settings, ticket, ended, hold);
+                } else if let Some(reason) = self.count_failure(&settings, ticket, ended, at_once) {
+                    self.trip(&settings, ticket.generation, reason, hold, ended);
                 }
             }
         }
@@ -321,43 +368,28 @@ impl Core {
         *lock(&self.last_failure) = Some((*ended.verdict, ended.now));
     }
 
-    fn count_slow_success(&self, ticket: Ticket, ended: Ended<'_>) {
+    fn count_slow_success(&self, settings: &Settings, ticket: Ticket, ended: Ended<'_>) {
         let Some(generation) = self.current(ticket) else { return };
-        let tick = ended.now.as_nanos() / self.tick;
-        match &self.ring {
-            None => {
-                self.successes.add(generation, tick);
-                self.slow.add(generation, tick);
-            }
-            Some(ring) => ring.add(generation, Mark::SlowSuccess),
-        }
+        self.with_recent(|recent| recent.slow_success(generation, ended.now));
         self.end_row(generation);
-        if let Some(reason) = self.slow_rule(self.counts(generation, ended.now)) {
-            self.trip(generation, reason, Duration::ZERO, ended);
+        if let Some(reason) = slow_rule(settings, self.counts(generation, ended.now)) {
+            self.trip(settings, generation, reason, Duration::ZERO, ended);
         }
     }
 
     /// Counts a failure; returns the rule that it breaks, if any.
     fn count_failure(
         &self,
+        settings: &Settings,
         ticket: Ticket,
         ended: Ended<'_>,
-        slow: bool,
         at_once: Option<Reason>,
     ) -> Option<Reason> {
         let generation = self.current(ticket)?;
-        let tick = ended.now.as_nanos() / self.tick;
-        match &self.ring {
-            None => {
-                self.failures.add(generation, tick);
-                if slow {
-                    self.slow.add(generation, tick);
-                }
-            }
-            Some(ring) => ring.add(generation, if slow { Mark::SlowFailure } else { Mark::Failure }),
-        }
+        let slow = settings.slow.is_some_and(|rule| ended.took > rule.over);
+        self.with_recent(|recent| recent.failure(generation, ended.now, slow));
         let row = self.lengthen_row(generation);
-        at_once.or_else(|| self.broken_rule(generation, row, ended, tick))
+        at_once.or_else(|| self.broken_rule(settings, generation, row, ended))
     }
 
     /// Failures in a row.
@@ -377,11 +409,16 @@ impl Core {
         0
     }
 
-    fn broken_rule(&self, generation: u64, row: u64, ended: Ended<'_>, tick: u64) -> Option<Reason> {
-        let settings = &self.settings;
-        if let Some((_, most, tally)) = self.kinds.iter().find(|(kind, ..)| *kind == ended.verdict.kind()) {
-            tally.add(generation, tick);
-            let count = tally.sum(generation, tick);
+    fn broken_rule(
+        &self,
+        settings: &Settings,
+        generation: u64,
+        row: u64,
+        ended: Ended<'_>,
+    ) -> Option<Reason> {
+        let kind = ended.verdict.kind();
+        if let Some((_, most)) = settings.kinds.iter().find(|(known, _)| *known == kind) {
+            let count = self.with_recent(|recent| recent.kind(kind, generation, ended.now));
             if count >= u64::from(*most) {
                 return Some(Reason::Kind(count));
             }
@@ -398,35 +435,20 @@ impl Core {
         if enough && settings.ratio.is_some_and(|ratio| reaches(failures, calls, ratio)) {
             return Some(Reason::Ratio { failures, calls });
         }
-        self.slow_rule(counts)
-    }
-
-    fn slow_rule(&self, counts: Counts) -> Option<Reason> {
-        let (slow, calls) = (counts.slow, counts.calls());
-        let rule = self.settings.slow?;
-        let broken = calls >= u64::from(self.settings.min_calls) && reaches(slow, calls, rule.ratio);
-        broken.then_some(Reason::Slow { slow, calls })
+        slow_rule(settings, counts)
     }
 
     /// What the window of a generation holds.
     pub(super) fn counts(&self, generation: u64, now: Moment) -> Counts {
-        let tick = now.as_nanos() / self.tick;
-        match &self.ring {
-            Some(ring) => ring.counts(generation),
-            None => Counts {
-                successes: self.successes.sum(generation, tick),
-                failures: self.failures.sum(generation, tick),
-                slow: self.slow.sum(generation, tick),
-            },
-        }
+        self.with_recent(|recent| recent.counts(generation, now))
     }
 
-    fn trip(&self, generation: u64, reason: Reason, hold: Duration, ended: Ended<'_>) {
+    fn trip(&self, settings: &Settings, generation: u64, reason: Reason, hold: Duration, ended: Ended<'_>) {
         // A slow success is what failed here.
         let slow = Verdict::transient(Kind::SLOW);
         let failure = if ended.verdict.is_success() { slow } else { *ended.verdict };
         let trip = self.new_trip(reason, failure, ended.words(), ended.now);
-        self.change(Some(generation), Input::Tripped { hold }, Some(trip), ended.now);
+        self.change(settings, Some(generation), Input::Tripped { hold }, Some(trip), ended.now);
     }
 
     pub(super) fn new_trip(
@@ -441,20 +463,20 @@ impl Core {
 
     // ---- probes ----
 
-    fn probe_succeeded(&self, generation: u64, now: Moment) {
+    fn probe_succeeded(&self, settings: &Settings, generation: u64, now: Moment) {
         if let Some(probes) = self.end_probe(generation, 1, now)
-            && probes & PROBE_MASK >= u64::from(self.settings.successes_to_close)
+            && probes & PROBE_MASK >= u64::from(settings.successes_to_close)
         {
-            self.change(Some(generation), Input::Recovered, None, now);
+            self.change(settings, Some(generation), Input::Recovered, None, now);
         }
     }
 
-    fn probe_failed(&self, ticket: Ticket, ended: Ended<'_>, hold: Duration) {
+    fn probe_failed(&self, settings: &Settings, ticket: Ticket, ended: Ended<'_>, hold: Duration) {
         if self.current(ticket).is_none() {
             return;
         }
         let trip = self.new_trip(Reason::Probe, *ended.verdict, ended.words(), ended.now);
-        self.change(Some(ticket.generation), Input::ProbeFailed { hold }, Some(trip), ended.now);
+        self.change(settings, Some(ticket.generation), Input::ProbeFailed { hold }, Some(trip), ended.now);
     }
 
     /// Frees a probe's place, with or without a success; `None`, counted as late, when its generation is over.
@@ -508,6 +530,18 @@ impl Drop for Core {
             refusing::remove(self.number);
         }
     }
+}
+
+/// From here on a call is slow, in nanoseconds; the largest number where there is no such rule.
+fn slow_over(settings: &Settings) -> u64 {
+    settings.slow.map_or(u64::MAX, |slow| nanos(slow.over))
+}
+
+fn slow_rule(settings: &Settings, counts: Counts) -> Option<Reason> {
+    let (slow, calls) = (counts.slow, counts.calls());
+    let rule = settings.slow?;
+    let broken = calls >= u64::from(settings.min_calls) && reaches(slow, calls, rule.ratio);
+    broken.then_some(Reason::Slow { slow, calls })
 }
 
 fn under_way(probes: u64) -> u64 {

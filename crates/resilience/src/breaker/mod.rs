@@ -26,6 +26,7 @@ mod operator;
 mod permit;
 #[cfg(test)]
 pub(crate) mod plant;
+mod recent;
 mod refusing;
 mod registry;
 mod run;
@@ -52,6 +53,7 @@ pub use trip::{Reason, Refused, Trip};
 use self::core::Core;
 use crate::classify::Verdict;
 use crate::clock::{Clock, Moment};
+use crate::problem::{BuildError, Findings, Problem};
 use crate::retry::Budget;
 use crate::sync::lock;
 
@@ -133,6 +135,29 @@ impl Breaker {
         self.core.announcer.listen(Arc::new(listener));
     }
 
+    /// Takes other settings over while calls go on. State, counts, history, name, clock and listeners stay; a call under
+    /// way is judged by the settings of the moment when it ends. Where the window changes, what was counted goes on in
+    /// the new one as if it had just come. Returns the warnings.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast_resilience::Breaker;
+    ///
+    /// let breaker = Breaker::standard().build("payments")?;
+    /// breaker.reconfigure(&Breaker::standard().open_for(Duration::from_secs(20)))?;
+    /// # Ok::<(), steadfast_resilience::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Every setting that makes no sense; nothing has changed then.
+    pub fn reconfigure(&self, settings: &Builder) -> Result<Vec<Problem>, BuildError> {
+        let mut findings = Findings::default();
+        settings.settings().check(&mut findings);
+        let warnings = findings.finish(self.name())?;
+        self.core.reload(Arc::new(settings.settings().clone()), self.clock.now());
+        Ok(warnings)
+    }
+
     /// Numbers for people and metrics.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -166,7 +191,7 @@ impl Breaker {
         self.state() == State::Closed
             && counts.failures == 0
             && counts.slow == 0
-            && (self.core.settings.consecutive.is_none() || self.core.row() == 0)
+            && (self.core.settings().consecutive.is_none() || self.core.row() == 0)
     }
 
     fn is_only_handle(&self) -> bool {

@@ -86,7 +86,7 @@ impl Breaker {
         F: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        let limit = self.core().settings.timeout;
+        let limit = self.core().timeout();
         Guarded { future: None, timer: None, limit, permit: None, operation: Some(operation), breaker: self }
     }
 
@@ -116,8 +116,7 @@ impl Breaker {
         let core = self.core();
         let ticket = core.acquire(|| self.clock().now())?;
         // The time is asked for only where a rule needs it.
-        let timed = core.times_calls() || core.settings.log_successes;
-        let started = if timed { self.clock().now() } else { Moment::ZERO };
+        let started = if core.times_calls() { self.clock().now() } else { Moment::ZERO };
         Ok(Permit::new(self, ticket, started))
     }
 
@@ -125,7 +124,7 @@ impl Breaker {
     fn succeeded(&self, permit: Permit<'_>) {
         let (now, started) = (self.clock().now(), permit.started());
         permit.success(now);
-        if self.core().settings.log_successes {
+        if self.core().log_successes() {
             log::call_succeeded(self.name(), now.since(started));
         }
     }
@@ -136,7 +135,7 @@ impl Breaker {
     fn failed<E: Classify>(&self, permit: Permit<'_>, error: Option<E>) -> Error<E> {
         let words = || match &error {
             Some(error) => error.message(),
-            None => self.core().settings.timeout.map(|limit| format!("no answer within {limit:?}")),
+            None => self.core().timeout().map(|limit| format!("no answer within {limit:?}")),
         };
         let verdict = error.as_ref().map_or(Verdict::transient(Kind::TIMEOUT), Classify::classify);
         permit.settle_with(&verdict, self.clock().now(), &words);

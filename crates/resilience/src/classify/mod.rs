@@ -14,7 +14,9 @@ mod io;
 pub mod sqlstate;
 mod unclassified;
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use chain::{Chain, chain};
@@ -117,6 +119,20 @@ impl Kind {
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self(name)
+    }
+
+    /// A kind whose name is only known at run time, such as one from a file. Each name is kept for ever, once: not for
+    /// names that strangers can make up.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(name) {
+            return Self(known);
+        }
+        let kept: &'static str = Box::leak(name.into());
+        known.insert(kept);
+        Self(kept)
     }
 
     /// The name.
@@ -224,6 +240,13 @@ impl Verdict {
     #[must_use]
     pub const fn without_effect(mut self) -> Self {
         self.effect = Effect::None;
+        self
+    }
+
+    /// With another class, and everything else as it was.
+    #[must_use]
+    pub const fn with_class(mut self, class: Class) -> Self {
+        self.class = class;
         self
     }
 

@@ -43,7 +43,7 @@ fn drive<T, E>(
     classifier: &impl Classifier<T, E>,
     mut operation: impl FnMut(Attempt) -> Result<T, E>,
 ) -> Result<T, Error<E>> {
-    let mut flow = Flow::new(&*pipeline.inner, options);
+    let mut flow = Flow::new(pipeline.source.hold(), options);
     let mut last = None;
     loop {
         let wait = match flow.begin() {
@@ -63,6 +63,6 @@ fn drive<T, E>(
                 }
             }
         };
-        pipeline.inner.clock.block(wait, flow.listener().map(Listener::cancel));
+        flow.pipeline.clock.block(wait, flow.listener().map(Listener::cancel));
     }
 }

@@ -1,19 +1,19 @@
 //! Building a pipeline: every setting with its default, checked together at the end.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use super::{Inner, Pipeline};
+use super::{Inner, OperationSettings, Pipeline};
 use crate::breaker::{self, Breaker};
-use crate::classify::Unclassified;
+use crate::classify::Class;
 use crate::clock::Clock;
 use crate::problem::{BuildError, Code, Findings};
 use crate::random;
-use crate::retry::{self, Budget, BudgetBuilder, Retry};
+use crate::retry::{self, Budget, BudgetBuilder, On, Retry};
 
 /// How long an attempt may take when nothing else is said. A call without any limit holds its caller for ever.
-const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Settings of a [`Pipeline`], not yet checked.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Builder {
     sdk_retries: u32,
     retry_despite_sdk: bool,
     seed: Option<u64>,
+    reclassify: Vec<(On, Class)>,
+    operations: HashMap<String, OperationSettings>,
 }
 
 /// Settings for a part of this pipeline's own, or a part shared with others.
@@ -62,7 +64,29 @@ impl Builder {
             sdk_retries: 0,
             retry_despite_sdk: false,
             seed: None,
+            reclassify: Vec::new(),
+            operations: HashMap::new(),
         }
+    }
+
+    /// What a policy file says of failures and operations.
+    #[cfg(feature = "policy")]
+    pub(crate) fn told(
+        mut self,
+        reclassify: Vec<(On, Class)>,
+        operations: HashMap<String, OperationSettings>,
+    ) -> Self {
+        self.reclassify = reclassify;
+        self.operations = operations;
+        self
+    }
+
+    /// The settings alone, for a pipeline that a policy file can change; they were checked when the file was read.
+    #[cfg(feature = "policy")]
+    pub(crate) fn settings_of_live(self) -> Inner {
+        let mut findings = Findings::default();
+        let inner = self.assemble(&mut findings);
+        Inner { warnings: findings.finish("live").unwrap_or_default(), ..inner }
     }
 
     /// When and how often to try again. Default: [`Retry::standard`].
@@ -193,12 +217,12 @@ impl Builder {
         let name = self.name.clone();
         let inner = self.assemble(&mut findings);
         let warnings = findings.finish(&name)?;
-        Ok(Pipeline { inner: Arc::new(Inner { warnings, ..inner }) })
+        Ok(Pipeline::fixed(Inner { warnings, ..inner }))
     }
 
     /// The defaults need no check: a test builds them with one.
     pub(super) fn build_defaults(self) -> Pipeline {
-        Pipeline { inner: Arc::new(self.assemble(&mut Findings::default())) }
+        Pipeline::fixed(self.assemble(&mut Findings::default()))
     }
 
     fn assemble(self, findings: &mut Findings) -> Inner {
@@ -237,8 +261,9 @@ impl Builder {
             log_successes: self.log_successes,
             sdk_calls,
             randomness: random::Source::new(self.seed),
-            unclassified: Unclassified::new(),
-            nested_calls: AtomicU32::new(0),
+            reclassify: self.reclassify,
+            operations: self.operations,
+            seen: Arc::default(),
             warnings: Vec::new(),
         }
     }

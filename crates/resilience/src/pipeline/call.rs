@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::Pipeline;
 use super::attempt::Attempt;
 use super::fallback::WithFallback;
 use super::group::Group;
 use super::nesting::Nesting;
+use super::{OperationSettings, Pipeline};
 use crate::breaker::Breaker;
 use crate::cancel::{Cancel, Listener};
 use crate::classify::{ErrorsOnly, Judged, Verdict};
@@ -35,6 +35,22 @@ pub(crate) struct Options {
     /// Whether something stands in when the service cannot be had.
     pub(crate) has_fallback: bool,
     pub(crate) wait_for_breaker: bool,
+}
+
+impl Options {
+    /// Takes over what the settings of the operation say and the call does not.
+    pub(super) fn fill_in(&mut self, settings: &OperationSettings) {
+        fn fill<T: Clone>(own: &mut Option<T>, told: &Option<T>) {
+            if own.is_none() {
+                own.clone_from(told);
+            }
+        }
+        fill(&mut self.retry, &settings.retry);
+        fill(&mut self.attempt_timeout, &settings.attempt_timeout);
+        fill(&mut self.server_timeout, &settings.server_timeout);
+        fill(&mut self.complete_within, &settings.complete_within);
+        fill(&mut self.idempotent, &settings.idempotent);
+    }
 }
 
 /// One call to be made, from [`Pipeline::call`].

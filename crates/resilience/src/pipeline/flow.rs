@@ -83,7 +83,12 @@ pub(crate) enum Last<T, E> {
 
 impl<P: Deref<Target = Inner>> Flow<P> {
     #[inline]
-    pub(crate) fn new(pipeline: P, options: Option<Box<Options>>) -> Self {
+    pub(crate) fn new(pipeline: P, mut options: Option<Box<Options>>) -> Self {
+        if let Some(own) = &mut options
+            && let Some(settings) = pipeline.operations.get(&*own.operation)
+        {
+            own.fill_in(settings);
+        }
         let own = options.as_deref();
         Self {
             started: Moment::ZERO,
@@ -248,7 +253,10 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// Judges an attempt that came back.
     #[inline]
     pub(crate) fn ended<T, E>(&mut self, outcome: &Result<T, E>, classifier: &impl Classifier<T, E>) -> Next {
-        let verdict = classifier.classify(outcome);
+        let mut verdict = classifier.classify(outcome);
+        if !verdict.is_success() {
+            verdict = self.reclassified(verdict);
+        }
         let now = self.pipeline.clock.now();
         self.settle(&verdict, now, &|| classifier.message(outcome));
         if verdict.is_success() {
@@ -263,7 +271,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
         if verdict.class() == Class::Unclassified {
             let message = || classifier.message(outcome).unwrap_or_default();
-            self.pipeline.unclassified.record(std::any::type_name::<E>(), message);
+            self.pipeline.seen.unclassified.record(std::any::type_name::<E>(), message);
         }
         self.failed(&verdict, now, &|| classifier.message(outcome))
     }
@@ -289,6 +297,15 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             self.settle(&verdict, now, &words);
         }
         self.failed(&verdict, now, &words)
+    }
+
+    /// What a failure means where the settings say so: first those of the operation, then those of the service.
+    #[cold]
+    fn reclassified(&self, verdict: Verdict) -> Verdict {
+        let operation = self.pipeline.operations.get(self.operation());
+        let of_operation = operation.map_or(&[][..], |settings| &settings.reclassify);
+        let rule = of_operation.iter().chain(&self.pipeline.reclassify).find(|(on, _)| on.matches(&verdict));
+        rule.map_or(verdict, |(_, class)| verdict.with_class(*class))
     }
 
     #[inline]

@@ -21,6 +21,7 @@ mod call;
 mod fallback;
 mod flow;
 mod group;
+mod held;
 mod nesting;
 #[cfg(feature = "tokio")]
 mod run;
@@ -29,6 +30,7 @@ mod tests;
 #[cfg(feature = "tower")]
 mod tower;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,6 +38,8 @@ use std::time::Duration;
 
 pub use attempt::Attempt;
 pub use builder::Builder;
+#[cfg(feature = "policy")]
+pub(crate) use builder::DEFAULT_ATTEMPT_TIMEOUT;
 pub use call::Call;
 pub use fallback::{LastGood, WithFallback};
 pub use group::Group;
@@ -45,12 +49,13 @@ pub use run::{Operation, Run};
 pub use tower::{Layer, ResponseFuture, Service};
 
 use crate::breaker::Breaker;
-use crate::classify::{ErrorsOnly, Unclassified, UnclassifiedEntry};
+use crate::classify::{Class, ErrorsOnly, Unclassified, UnclassifiedEntry};
 use crate::clock::{Clock, Moment};
 use crate::log;
 use crate::problem::{BuildError, Problem};
 use crate::random;
-use crate::retry::{Budget, Retry};
+use crate::retry::{Budget, On, Retry};
+use held::Source;
 use nesting::Nesting;
 
 /// Everything between a caller and one service. Clones are one and the same pipeline.
@@ -66,7 +71,9 @@ use nesting::Nesting;
 /// ```
 #[derive(Clone)]
 pub struct Pipeline {
-    inner: Arc<Inner>,
+    name: Arc<str>,
+    clock: Clock,
+    source: Source,
 }
 
 pub(crate) struct Inner {
@@ -84,10 +91,32 @@ pub(crate) struct Inner {
     /// Calls that the service's own SDK makes of one; 1 when it does not retry.
     pub(crate) sdk_calls: u32,
     pub(crate) randomness: random::Source,
-    pub(crate) unclassified: Unclassified,
-    /// The largest product of nested retries seen.
-    nested_calls: AtomicU32,
+    /// Failures that mean something else here than the program says, by kind or code.
+    pub(crate) reclassify: Vec<(On, Class)>,
+    /// What operations do differently, by name.
+    pub(crate) operations: HashMap<String, OperationSettings>,
+    /// What was seen so far; a reload keeps it.
+    pub(crate) seen: Arc<Seen>,
     warnings: Vec<Problem>,
+}
+
+/// What a pipeline has seen.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) unclassified: Unclassified,
+    /// The largest product of nested retries.
+    nested_calls: AtomicU32,
+}
+
+/// What one operation does differently, as a policy file says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OperationSettings {
+    pub(crate) retry: Option<Retry>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) server_timeout: Option<Duration>,
+    pub(crate) complete_within: Option<Duration>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) reclassify: Vec<(On, Class)>,
 }
 
 impl Pipeline {
@@ -109,47 +138,61 @@ impl Pipeline {
         Call::new(self)
     }
 
+    /// A pipeline whose settings a policy file can change.
+    #[cfg(feature = "policy")]
+    pub(crate) fn live(name: &str, clock: &Clock, settings: &Arc<arc_swap::ArcSwap<Inner>>) -> Self {
+        Self { name: name.into(), clock: clock.clone(), source: Source::Live(Arc::clone(settings)) }
+    }
+
+    fn fixed(inner: Inner) -> Self {
+        Self {
+            name: Arc::clone(&inner.name),
+            clock: inner.clock.clone(),
+            source: Source::Fixed(Arc::new(inner)),
+        }
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.name
     }
 
     /// The breaker, if there is one.
     #[must_use]
-    pub fn breaker(&self) -> Option<&Breaker> {
-        self.inner.breaker.as_ref()
+    pub fn breaker(&self) -> Option<Breaker> {
+        self.source.hold().breaker.clone()
     }
 
     /// The retry settings, if there are any.
     #[must_use]
-    pub fn retry(&self) -> Option<&Retry> {
-        self.inner.retry.as_ref()
+    pub fn retry(&self) -> Option<Retry> {
+        self.source.hold().retry.clone()
     }
 
     /// The retry budget, if there is one.
     #[must_use]
-    pub fn budget(&self) -> Option<&Budget> {
-        self.inner.budget.as_ref()
+    pub fn budget(&self) -> Option<Budget> {
+        self.source.hold().budget.clone()
     }
 
     /// Settings that can never take effect, or that hurt. Not errors: it works as told.
     #[must_use]
-    pub fn warnings(&self) -> &[Problem] {
-        &self.inner.warnings
+    pub fn warnings(&self) -> Vec<Problem> {
+        self.source.hold().warnings.clone()
     }
 
     /// Errors that nobody classified, so that the rules can be revised.
     #[must_use]
     pub fn unclassified(&self) -> Vec<UnclassifiedEntry> {
-        self.inner.unclassified.entries()
+        self.source.hold().seen.unclassified.entries()
     }
 
     /// The most calls that nested retries, as seen so far, can make of one operation here; `None` when this pipeline's
     /// retries were never seen inside of others.
     #[must_use]
     pub fn nested_calls(&self) -> Option<u32> {
-        match self.inner.nested_calls.load(Ordering::Relaxed) {
+        match self.source.hold().seen.nested_calls.load(Ordering::Relaxed) {
             0 => None,
             calls => Some(calls),
         }
@@ -158,14 +201,20 @@ impl Pipeline {
     /// The time on this pipeline's clock, for deadlines.
     #[must_use]
     pub fn now(&self) -> Moment {
-        self.inner.clock.now()
+        self.clock.now()
     }
 }
 
 impl Inner {
+    /// Goes on with what another one has seen.
+    #[cfg(feature = "policy")]
+    pub(crate) fn keep_seen(&mut self, other: &Self) {
+        self.seen = Arc::clone(&other.seen);
+    }
+
     #[cold]
     fn report_nesting(&self, nesting: Nesting) {
-        if self.nested_calls.fetch_max(nesting.calls, Ordering::Relaxed) < nesting.calls {
+        if self.seen.nested_calls.fetch_max(nesting.calls, Ordering::Relaxed) < nesting.calls {
             log::nested(&self.name, nesting.calls);
         }
     }
@@ -174,10 +223,10 @@ impl Inner {
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pipeline")
-            .field("name", &self.inner.name)
-            .field("retry", &self.inner.retry)
-            .field("breaker", &self.inner.breaker)
-            .field("budget", &self.inner.budget)
+            .field("name", &self.name)
+            .field("retry", &self.retry())
+            .field("breaker", &self.breaker())
+            .field("budget", &self.budget())
             .finish_non_exhaustive()
     }
 }

@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use super::attempt::Attempt;
 use super::call::{Call, Options};
 use super::flow::{Begin, Flow, Last, Next};
+use super::held::Held;
 use super::nesting::Nesting;
 use super::{Inner, Pipeline};
 use crate::cancel::Listener;
@@ -54,7 +55,7 @@ impl Pipeline {
         Fut: Future<Output = Result<T, E>>,
         E: Classify,
     {
-        Run { execution: Execution::new(&self.inner, None, operation, ErrorsOnly) }
+        Run { execution: Execution::new(self.source.hold(), None, operation, ErrorsOnly) }
     }
 
     /// Like [`run`](Self::run), for async closures that borrow something mutably. Such futures cannot be given to
@@ -82,7 +83,12 @@ impl<'p, C> Call<'p, C> {
         C: Classifier<T, E>,
     {
         Run {
-            execution: Execution::new(&self.pipeline.inner, Some(self.options), operation, self.classifier),
+            execution: Execution::new(
+                self.pipeline.source.hold(),
+                Some(self.options),
+                operation,
+                self.classifier,
+            ),
         }
     }
 
@@ -97,7 +103,7 @@ impl<'p, C> Call<'p, C> {
     where
         C: Classifier<T, E>,
     {
-        let mut flow = Flow::new(&*self.pipeline.inner, Some(self.options));
+        let mut flow = Flow::new(self.pipeline.source.hold(), Some(self.options));
         let mut last = None;
         loop {
             let wait = match flow.begin() {
@@ -109,8 +115,7 @@ impl<'p, C> Call<'p, C> {
                         operation(attempt)
                     };
                     let attempted = Attempting::new(future, &attempt);
-                    let Some(ended) = attempted.or_cancelled(&self.pipeline.inner, flow.listener()).await
-                    else {
+                    let Some(ended) = attempted.or_cancelled(&flow.pipeline, flow.listener()).await else {
                         return flow.finish(last, Stop::Cancelled, None);
                     };
                     let next = flow.judge(&ended, &self.classifier);
@@ -122,7 +127,7 @@ impl<'p, C> Call<'p, C> {
                     }
                 }
             };
-            let sleep = std::pin::pin!(self.pipeline.inner.clock.sleep(wait));
+            let sleep = std::pin::pin!(flow.pipeline.clock.sleep(wait));
             wait_or_cancel(sleep, flow.listener()).await;
         }
     }
@@ -294,7 +299,7 @@ pin_project! {
         O: Operation<T, E>,
     {
         #[pin]
-        execution: Execution<&'p Inner, T, E, O, C>,
+        execution: Execution<Held<'p>, T, E, O, C>,
     }
 }
 

@@ -148,7 +148,7 @@ where
         let options =
             self.per_request.as_ref().map(|settings| settings(&request, self.pipeline.call()).options);
         let attempts = Attempts { service: self.service.clone(), request, prepare: self.prepare.clone() };
-        let pipeline = Arc::clone(&self.pipeline.inner);
+        let pipeline = self.pipeline.source.share();
         ResponseFuture { execution: Execution::new(pipeline, options, attempts, self.classifier.clone()) }
     }
 }

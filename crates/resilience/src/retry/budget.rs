@@ -8,8 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::{ArcSwap, ArcSwapOption};
+
 use crate::clock::{Moment, nanos};
 use crate::problem::{BuildError, Code, Findings};
+use crate::sync::{AtomicBool, Ordering};
 use crate::window::{BUCKETS, Tally};
 
 /// The coarse clock moves in steps of up to 4 ms, and a window has ten buckets.
@@ -36,8 +39,22 @@ pub struct Budget {
 }
 
 struct Inner {
+    rule: ArcSwap<Rule>,
+    /// Whether `later` counts, because a reload changed the window.
+    moved: AtomicBool,
+    first: Ledger,
+    later: ArcSwapOption<Ledger>,
+}
+
+/// How much may be taken out.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
     share: f64,
     reserve: u32,
+}
+
+/// What was paid in and taken out, over one window.
+struct Ledger {
     tick: u64,
     successes: Tally,
     retries: Tally,
@@ -72,6 +89,12 @@ impl Builder {
         self
     }
 
+    /// Share, reserve and window.
+    #[cfg(feature = "policy")]
+    pub(crate) fn values(&self) -> (f64, u32, Duration) {
+        (self.share, self.reserve, self.window)
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
@@ -83,6 +106,18 @@ impl Builder {
     }
 
     pub(crate) fn build_within(self, findings: &mut Findings) -> Budget {
+        self.check(findings);
+        Budget {
+            inner: Arc::new(Inner {
+                rule: ArcSwap::from_pointee(Rule { share: self.share, reserve: self.reserve }),
+                moved: AtomicBool::new(false),
+                first: Ledger::new(self.window),
+                later: ArcSwapOption::empty(),
+            }),
+        }
+    }
+
+    fn check(&self, findings: &mut Findings) {
         findings.check_share("budget.share", self.share);
         if self.window < WINDOW_MIN {
             findings.error(
@@ -94,15 +129,34 @@ impl Builder {
                 ),
             );
         }
-        Budget {
-            inner: Arc::new(Inner {
-                share: self.share,
-                reserve: self.reserve,
-                tick: (nanos(self.window) / BUCKETS).max(1),
-                successes: Tally::new(),
-                retries: Tally::new(),
-            }),
-        }
+    }
+}
+
+impl Ledger {
+    fn new(window: Duration) -> Self {
+        Self { tick: (nanos(window) / BUCKETS).max(1), successes: Tally::new(), retries: Tally::new() }
+    }
+
+    #[inline]
+    fn tick(&self, now: Moment) -> u64 {
+        now.as_nanos() / self.tick
+    }
+
+    fn go_on_from(&self, other: &Self, now: Moment) {
+        let (tick, old) = (self.tick(now), other.tick(now));
+        self.successes.add_many(0, tick, other.successes.sum(0, old));
+        self.retries.add_many(0, tick, other.retries.sum(0, old));
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts are far below 2^52, and the share is from 0 to 1"
+    )]
+    fn allowed(&self, rule: Rule, tick: u64) -> u64 {
+        let earned = (self.successes.sum(0, tick) as f64 * rule.share) as u64;
+        earned.max(u64::from(rule.reserve))
     }
 }
 
@@ -112,57 +166,84 @@ impl Budget {
         Builder { share, ..Builder::default() }
     }
 
+    /// Takes other settings over while calls go on. What was paid in and taken out stays.
+    ///
+    /// # Errors
+    /// Every setting that makes no sense; nothing has changed then.
+    pub fn reconfigure(&self, settings: &Builder, now: Moment) -> Result<(), BuildError> {
+        let mut findings = Findings::default();
+        settings.check(&mut findings);
+        findings.finish("budget")?;
+        let later = Ledger::new(settings.window);
+        let moves = self.inner.with_ledger(|ledger| {
+            later.go_on_from(ledger, now);
+            ledger.tick != later.tick
+        });
+        if moves {
+            self.inner.later.store(Some(Arc::new(later)));
+            self.inner.moved.store(true, Ordering::Release);
+        }
+        self.inner.rule.store(Arc::new(Rule { share: settings.share, reserve: settings.reserve }));
+        Ok(())
+    }
+
     /// Pays in for a success.
     #[inline]
     pub fn deposit(&self, now: Moment) {
-        self.inner.successes.add(0, now.as_nanos() / self.inner.tick);
+        self.inner.with_ledger(|ledger| ledger.successes.add(0, ledger.tick(now)));
     }
 
     /// Takes one retry out; false when the budget is spent.
     #[must_use]
     pub fn withdraw(&self, now: Moment) -> bool {
-        let inner = &*self.inner;
-        let tick = now.as_nanos() / inner.tick;
-        // Counted first and taken back when there was no room: two threads never both get the last one.
-        inner.retries.add_many(0, tick, 1);
-        if inner.retries.sum(0, tick) <= inner.allowed(tick) {
-            return true;
-        }
-        inner.retries.take_back(0, tick);
-        false
+        let rule = **self.inner.rule.load();
+        self.inner.with_ledger(|ledger| {
+            let tick = ledger.tick(now);
+            // Counted first and taken back when there was no room: two threads never both get the last one.
+            ledger.retries.add_many(0, tick, 1);
+            if ledger.retries.sum(0, tick) <= ledger.allowed(rule, tick) {
+                return true;
+            }
+            ledger.retries.take_back(0, tick);
+            false
+        })
     }
 
     /// Gives back a retry taken out at `taken` that was never made, because a breaker refused it.
     pub fn refund(&self, taken: Moment) {
-        self.inner.retries.take_back(0, taken.as_nanos() / self.inner.tick);
+        self.inner.with_ledger(|ledger| ledger.retries.take_back(0, ledger.tick(taken)));
     }
 
     /// Retries left at this moment.
     #[must_use]
     pub fn left(&self, now: Moment) -> u64 {
-        let tick = now.as_nanos() / self.inner.tick;
-        self.inner.allowed(tick).saturating_sub(self.inner.retries.sum(0, tick))
+        let rule = **self.inner.rule.load();
+        self.inner.with_ledger(|ledger| {
+            let tick = ledger.tick(now);
+            ledger.allowed(rule, tick).saturating_sub(ledger.retries.sum(0, tick))
+        })
     }
 }
 
 impl Inner {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts are far below 2^52, and the share is from 0 to 1"
-    )]
-    fn allowed(&self, tick: u64) -> u64 {
-        let earned = (self.successes.sum(0, tick) as f64 * self.share) as u64;
-        earned.max(u64::from(self.reserve))
+    /// What counts now. A budget whose window was never changed pays nothing for the possibility.
+    #[inline]
+    fn with_ledger<R>(&self, see: impl FnOnce(&Ledger) -> R) -> R {
+        if !self.moved.load(Ordering::Acquire) {
+            return see(&self.first);
+        }
+        match &*self.later.load() {
+            Some(later) => see(later),
+            None => see(&self.first),
+        }
     }
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget")
-            .field("share", &self.inner.share)
-            .field("reserve", &self.inner.reserve)
+            .field("share", &self.inner.rule.load().share)
+            .field("reserve", &self.inner.rule.load().reserve)
             .finish()
     }
 }

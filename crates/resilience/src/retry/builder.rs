@@ -29,11 +29,7 @@ impl Retry {
     /// Waits that double: `min(max_backoff, min_backoff + (2^n - 1) * random(0.8..1.2) * delta_backoff)` after failure
     /// n, the first being 0. Defaults: 100 ms, 200 ms, 10 s; 3 retries.
     pub fn exponential() -> Builder {
-        Builder::new(Strategy::Exponential {
-            min: Duration::from_millis(100),
-            delta: Duration::from_millis(200),
-            max: Duration::from_secs(10),
-        })
+        Builder::new(Strategy::standard_exponential())
     }
 
     /// The same wait each time, +/- 20 %.
@@ -95,6 +91,16 @@ impl Builder {
                 misplaced_backoff: None,
             },
         }
+    }
+
+    /// The same settings with another strategy. One with a number of retries of its own brings that along.
+    #[cfg(feature = "policy")]
+    pub(crate) fn with_strategy(mut self, strategy: Strategy) -> Self {
+        if let Some(length) = strategy.length() {
+            self.settings.max_retries = Some(length);
+        }
+        self.settings.strategy = strategy;
+        self
     }
 
     pub(super) fn from_settings(settings: Settings) -> Self {

@@ -36,7 +36,7 @@ pub use jitter::Jitter;
 pub use policy::{FailedTry, Policy};
 
 use crate::classify::{Kind, Verdict};
-use strategy::Strategy;
+pub(crate) use strategy::Strategy;
 
 /// Built and checked retry settings. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl std::fmt::Display for On {
 }
 
 impl On {
-    fn matches(self, failure: &Verdict) -> bool {
+    pub(crate) fn matches(self, failure: &Verdict) -> bool {
         match self {
             Self::Kind(kind) => failure.kind() == kind,
             Self::Code(code) => failure.code() == Some(code),
@@ -136,6 +136,21 @@ impl Retry {
 
     pub(crate) fn hook(&self) -> Option<&policy::Hook> {
         self.settings.hook.as_ref()
+    }
+
+    /// The longest that this many waits can take together, with every chance against one.
+    #[cfg(feature = "policy")]
+    pub(crate) fn longest_waits(&self, retries: u32) -> Duration {
+        let settings = self.settings();
+        let longest = |n: u32| match n {
+            0 if settings.fast_first => Duration::ZERO,
+            n => settings.strategy.longest(n, settings.jitter),
+        };
+        // Beyond this the waits have long reached their cap.
+        const SEPARATE: u32 = 200;
+        let first: Duration =
+            (0..retries.min(SEPARATE)).map(longest).fold(Duration::ZERO, Duration::saturating_add);
+        first.saturating_add(longest(SEPARATE).saturating_mul(retries.saturating_sub(SEPARATE)))
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -37,6 +37,15 @@ pub(crate) struct Draw<'a> {
 }
 
 impl Strategy {
+    /// Exponential with the defaults.
+    pub(crate) const fn standard_exponential() -> Self {
+        Self::Exponential {
+            min: Duration::from_millis(100),
+            delta: Duration::from_millis(200),
+            max: Duration::from_secs(10),
+        }
+    }
+
     /// The wait after failure `n` (the first is 0), or `None` when the strategy has ended.
     ///
     /// Not for [`Strategy::Custom`], which keeps state: it answers `None`, and the caller asks the policy instead.
@@ -84,6 +93,33 @@ impl Strategy {
             Jitter::Proportional(share) => scaled(first, 1.0 - share),
             Jitter::Full => Duration::ZERO,
             Jitter::Equal => first / 2,
+        }
+    }
+
+    /// The longest that the wait after failure `n` can be; zero when nobody can tell beforehand.
+    #[cfg(feature = "policy")]
+    pub(crate) fn longest(&self, n: u32, jitter: Jitter) -> Duration {
+        let wait = match self {
+            Self::Exponential { min, delta, max } => {
+                return match jitter {
+                    Jitter::None => grown(*min, *delta, *max, doubled(n) - 1.0, 1.0),
+                    Jitter::Proportional(share) => grown(*min, *delta, *max, doubled(n) - 1.0, 1.0 + share),
+                    Jitter::Full | Jitter::Equal => grown(*min, *delta, *max, doubled(n), 1.0),
+                    Jitter::Decorrelated => *max,
+                };
+            }
+            Self::Fixed(wait) => *wait,
+            Self::Incremental { first, step } => first.saturating_add(step.saturating_mul(n)),
+            Self::Schedule(waits) => {
+                usize::try_from(n).ok().and_then(|n| waits.get(n)).copied().unwrap_or_default()
+            }
+            Self::Adaptive(fallback) => return fallback.longest(n, jitter),
+            Self::Immediate | Self::Custom(_) => Duration::ZERO,
+        };
+        match jitter {
+            Jitter::None | Jitter::Full | Jitter::Equal => wait,
+            Jitter::Proportional(share) => scaled(wait, 1.0 + share),
+            Jitter::Decorrelated => wait.saturating_mul(3),
         }
     }
 

@@ -75,6 +75,26 @@ impl Ring {
         &self.slots[usize::try_from(number % self.size()).unwrap_or(0)]
     }
 
+    /// Marks as many calls as counted elsewhere, spread evenly; if they are more than fit, in the same proportion.
+    pub(crate) fn fill(&self, generation: u64, counted: Counts) {
+        let calls = counted.calls();
+        let fit = calls.min(self.size());
+        let of_these = |part: u64| (part * fit).checked_div(calls).unwrap_or(0);
+        let (failures, slow) = (of_these(counted.failures), of_these(counted.slow));
+        for call in 0..fit {
+            let one_more = |part: u64| (call + 1) * part / fit > call * part / fit;
+            self.add(
+                generation,
+                match (one_more(failures), one_more(slow)) {
+                    (false, false) => Mark::Success,
+                    (true, false) => Mark::Failure,
+                    (false, true) => Mark::SlowSuccess,
+                    (true, true) => Mark::SlowFailure,
+                },
+            );
+        }
+    }
+
     /// The calls of `generation` among the last ones.
     pub(crate) fn counts(&self, generation: u64) -> Counts {
         let generation = generation & GENERATION_MASK;

@@ -104,7 +104,7 @@ impl Breaker {
                 failures: counts.failures,
                 age: Duration::ZERO,
             },
-            probe_for: wants.then_some(core.settings.half_open_limit),
+            probe_for: wants.then_some(core.settings().half_open_limit),
         }
     }
 
@@ -121,7 +121,7 @@ impl Breaker {
             ProbeRight::Mine => core.probe_gate.store(0, Ordering::Release),
             // What an exchange says is bounded: nobody holds the right for longer than probes may take.
             ProbeRight::Held(time) => {
-                let until = now + time.min(core.settings.half_open_limit);
+                let until = now + time.min(core.settings().half_open_limit);
                 core.probe_gate.store(until.as_nanos(), Ordering::Release);
             }
             // Who has not asked must ask first, as long as there is somebody to ask.
@@ -133,7 +133,7 @@ impl Breaker {
 
     /// What another instance's state is to this one; `None` when it probes, and this one can only wait.
     fn input_of(&self, other: &Snapshot, now: Moment) -> Option<(Input, Option<By>)> {
-        let settings = &self.core().settings;
+        let settings = self.core().settings();
         // Another instance's clock or word cannot keep this breaker open for longer than its own settings could.
         let longest = settings.open.cap.saturating_mul(2).max(settings.max_hold);
         let until = now + other.open_for.map_or(longest, |time| time.min(longest));
@@ -168,18 +168,25 @@ impl Breaker {
     /// A fault thinly spread: no instance alone saw enough of it, all together did.
     fn judge_together(&self, others: &[Snapshot], every: Duration, now: Moment) {
         let core = self.core();
-        let (Some(ratio), true) = (core.settings.ratio, core.settings.together) else { return };
+        let settings = core.settings();
+        let (Some(ratio), true) = (settings.ratio, settings.together) else { return };
         let generation = core.generation();
         let own = core.counts(generation, now);
         // An instance that has not told anything for some rounds is gone, and its counts are old.
         let alive = || others.iter().filter(|other| other.age <= every.saturating_mul(ALIVE_ROUNDS));
         let calls = alive().fold(own.calls(), |sum, other| sum.saturating_add(other.calls));
         let failures = alive().fold(own.failures, |sum, other| sum.saturating_add(other.failures));
-        if calls >= u64::from(core.settings.min_calls) && reaches(failures, calls, ratio) {
+        if calls >= u64::from(settings.min_calls) && reaches(failures, calls, ratio) {
             let failure =
                 self.last_failure().map_or(Verdict::transient(Kind::SERVER_ERROR), |(failure, _)| failure);
             let trip = core.new_trip(Reason::Together { failures, calls }, failure, None, now);
-            core.change(Some(generation), Input::Tripped { hold: Duration::ZERO }, Some(trip), now);
+            core.change(
+                &settings,
+                Some(generation),
+                Input::Tripped { hold: Duration::ZERO },
+                Some(trip),
+                now,
+            );
         }
     }
 }

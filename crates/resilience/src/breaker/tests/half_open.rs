@@ -224,9 +224,15 @@ fn a_change_that_was_decided_in_an_earlier_generation_is_not_made() {
     let before = breaker.core().generation();
     breaker.reset("ada", "between the decision and the change");
     let tripped = Input::Tripped { hold: Duration::ZERO };
-    assert!(!breaker.core().change(Some(before), tripped, None, at(1)));
+    assert!(!breaker.core().change(&breaker.core().settings(), Some(before), tripped, None, at(1)));
     assert!(breaker.is_closed());
-    assert!(breaker.core().change(Some(breaker.core().generation()), tripped, None, at(1)));
+    assert!(breaker.core().change(
+        &breaker.core().settings(),
+        Some(breaker.core().generation()),
+        tripped,
+        None,
+        at(1)
+    ));
     assert_eq!(breaker.state(), State::Open);
 }
 

@@ -1,0 +1,234 @@
+//! Policies that follow their file while calls go on.
+//!
+//! A pipeline is one and the same for its name, for ever: a reload puts other settings into it and leaves breaker,
+//! budget and counts. A call keeps the settings that it began with.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use super::{Changes, Error, Policies, text_of};
+use crate::breaker::Breaker;
+use crate::clock::Clock;
+use crate::log;
+use crate::pipeline::{Builder, Inner as Settings, Pipeline};
+use crate::retry::{Budget, BudgetBuilder};
+
+/// The shortest time between two looks at a file: nobody saves more often, and a file system has other work.
+const LOOK_MIN: Duration = Duration::from_millis(20);
+
+/// Policies that can change, and the pipelines made of them. Clones are one and the same.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = std::env::temp_dir().join(format!("steadfast-live-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("policies.toml");
+/// # std::fs::write(&path, "[service.payments]\nattempt_timeout = \"2s\"")?;
+/// use steadfast_resilience::policy::Live;
+///
+/// let live = Live::open(&path)?;
+/// let payments = live.pipeline("payments");
+/// std::fs::write(&path, "[service.payments]\nattempt_timeout = \"5s\"")?;
+/// let changes = live.reload()?; // or let `live.watch(..)` do it
+/// assert_eq!(changes.to_string(), "service.payments.attempt_timeout: 2s -> 5s");
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Live {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: Option<PathBuf>,
+    clock: Clock,
+    policies: ArcSwap<Policies>,
+    slots: Mutex<HashMap<String, Slot>>,
+}
+
+/// One pipeline, and what of it outlives its settings.
+struct Slot {
+    settings: Arc<ArcSwap<Settings>>,
+    breaker: Breaker,
+    budget: Budget,
+}
+
+impl Live {
+    /// Policies from a file, to be reloaded from there.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let policies = Policies::read(path.as_ref())?;
+        Ok(Self::new(policies, Some(path.as_ref().to_owned()), Clock::system()))
+    }
+
+    /// Policies made by the program, to be changed with [`apply`](Self::apply); on this clock.
+    pub fn with_clock(policies: Policies, clock: impl Into<Clock>) -> Self {
+        Self::new(policies, None, clock.into())
+    }
+
+    fn new(policies: Policies, path: Option<PathBuf>, clock: Clock) -> Self {
+        let inner = Inner { path, clock, policies: ArcSwap::from_pointee(policies), slots: Mutex::default() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The policies in force.
+    #[must_use]
+    pub fn policies(&self) -> Policies {
+        (**self.inner.policies.load()).clone()
+    }
+
+    /// The pipeline of this service, made at the first time; the same one, breaker and budget included, each time after.
+    #[must_use]
+    pub fn pipeline(&self, service: &str) -> Pipeline {
+        let mut slots = self.slots();
+        let slot = slots
+            .entry(service.to_owned())
+            .or_insert_with(|| Slot::new(service, &self.inner.policies.load(), &self.inner.clock));
+        Pipeline::live(service, &self.inner.clock, &slot.settings)
+    }
+
+    /// Reads the file again and takes it over as a whole.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file; nothing has changed then.
+    pub fn reload(&self) -> Result<Changes, Error> {
+        match &self.inner.path {
+            Some(path) => Ok(self.apply(Policies::read(path)?)),
+            None => Ok(Changes::default()),
+        }
+    }
+
+    /// Takes other policies over as a whole. State, counts and budgets stay; calls under way end by the settings that they
+    /// began with.
+    pub fn apply(&self, policies: Policies) -> Changes {
+        let slots = self.slots();
+        let changes = policies.changes_since(&self.inner.policies.load());
+        for (name, slot) in &*slots {
+            slot.take_over(name, &policies, &self.inner.clock);
+        }
+        self.inner.policies.store(Arc::new(policies));
+        log::policies_changed(&changes);
+        changes
+    }
+
+    /// Looks at the file every so often, on a thread of its own, and takes it over when it has changed: however it was
+    /// saved, by rename, in place or by a symbolic link that was moved. A broken file is reported once, in the log and to
+    /// `told`, and changes nothing. Ends when the [`Watch`] is dropped.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn watch(
+        &self,
+        every: Duration,
+        told: impl Fn(&Result<Changes, Error>) + Send + 'static,
+    ) -> std::io::Result<Watch> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let (live, every) = (self.clone(), every.max(LOOK_MIN));
+        let mut seen = live.text();
+        let thread = std::thread::Builder::new().name("steadfast-policies".to_owned()).spawn(move || {
+            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let text = live.text();
+                if text == seen {
+                    continue;
+                }
+                seen = text;
+                let outcome = live.reload();
+                if let Err(error) = &outcome {
+                    log::policies_refused(error);
+                }
+                told(&outcome);
+            }
+        })?;
+        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The file's text, or why there is none: what a watch compares.
+    fn text(&self) -> Option<Result<String, String>> {
+        let path = self.inner.path.as_ref()?;
+        let name = path.display().to_string();
+        Some(text_of(path, &name).map_err(|error| error.to_string()))
+    }
+
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.inner.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn new(name: &str, policies: &Policies, clock: &Clock) -> Self {
+        let service = policies.service(name);
+        let standard = (Breaker::standard(), BudgetBuilder::default());
+        let breaker = service.breaker.clone().unwrap_or(standard.0);
+        let budget = service.budget.clone().unwrap_or(standard.1);
+        // Both were checked when the file was read.
+        let findings = &mut crate::problem::Findings::default();
+        let breaker = breaker.clock(clock.clone()).build_within(name, findings);
+        let budget = budget.build_within(findings);
+        let settings = Self::settings(name, policies, clock, &breaker, &budget);
+        Self { settings: Arc::new(ArcSwap::from_pointee(settings)), breaker, budget }
+    }
+
+    fn settings(
+        name: &str,
+        policies: &Policies,
+        clock: &Clock,
+        breaker: &Breaker,
+        budget: &Budget,
+    ) -> Settings {
+        let service = policies.service(name);
+        let mut builder: Builder = service.builder(name).clock(clock.clone());
+        if service.breaker.is_some() {
+            builder = builder.shared_breaker(breaker);
+        }
+        if service.budget.is_some() {
+            builder = builder.shared_budget(budget);
+        }
+        builder.settings_of_live()
+    }
+
+    fn take_over(&self, name: &str, policies: &Policies, clock: &Clock) {
+        let service = policies.service(name);
+        // What a breaker or budget refuses would have been refused when the file was read.
+        if let Some(settings) = &service.breaker {
+            let _ = self.breaker.reconfigure(settings);
+        }
+        if let Some(settings) = &service.budget {
+            let _ = self.budget.reconfigure(settings, clock.now());
+        }
+        let mut settings = Self::settings(name, policies, clock, &self.breaker, &self.budget);
+        settings.keep_seen(&self.settings.load());
+        self.settings.store(Arc::new(settings));
+    }
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("path", &self.inner.path).finish_non_exhaustive()
+    }
+}
+
+/// Follows a file until it is dropped.
+#[derive(Debug)]
+#[must_use = "the file is followed until this is dropped"]
+pub struct Watch {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

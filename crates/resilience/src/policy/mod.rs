@@ -1,0 +1,214 @@
+//! Policies in one place: a file that names retry, breaker and budget settings, and which service uses what (feature
+//! `policy`).
+//!
+//! TOML, YAML and JSON mean the same; every value has a default, and so has a program without any file. A file is taken
+//! as a whole or refused as a whole, with file, line, column, key and what was expected. [`Live`] takes a changed file
+//! over while calls go on: state outlives configuration, and names are identity.
+//!
+//! ```
+//! use steadfast_resilience::policy::{Format, Policies};
+//!
+//! let policies = Policies::parse(
+//!     r#"
+//!     [retry.patient]
+//!     like = "background"
+//!     max_retries = 12
+//!
+//!     [service.payments]
+//!     retry = "patient"
+//!     attempt_timeout = "2s"
+//!     breaker = { ratio = 0.5, open_for = "5s" }
+//!
+//!     [service.payments.operation.refund]
+//!     idempotent = false
+//!     "#,
+//!     Format::Toml,
+//!     "policies.toml",
+//! )?;
+//! let payments = policies.pipeline("payments").build()?;
+//! assert_eq!(payments.retry().unwrap().max_retries(), Some(12));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod change;
+mod check;
+mod duration;
+mod error;
+mod live;
+mod read;
+mod schema;
+mod service;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+pub use change::{Change, Changes};
+pub use check::{Finding, Severity};
+pub use error::{Complaint, Error};
+pub use live::{Live, Watch};
+pub use schema::json_schema;
+pub use tree::{Format, Place};
+
+use crate::pipeline::Builder;
+use read::Reader;
+use service::Service;
+use tree::{MAX_BYTES, Node, Value};
+
+/// The policies of one file, checked. Clones are cheap.
+#[derive(Clone, Debug)]
+pub struct Policies {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: String,
+    default: Service,
+    services: BTreeMap<String, Service>,
+    warnings: Vec<Complaint>,
+    /// Every value of the file by its whole key.
+    flat: BTreeMap<String, String>,
+}
+
+impl Policies {
+    /// Reads a file; its name's end says how it is written: `.toml`, `.yaml`, `.yml` or `.json`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = text_of(path, &name)?;
+        let Some(format) = Format::of(path) else {
+            let message = "its name must end in .toml, .yaml, .yml or .json".to_owned();
+            return Err(Error::unreadable(&name, message, None));
+        };
+        Self::parse(&text, format, &name)
+    }
+
+    /// Reads a text. `name` stands for the file in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(text: &str, format: Format, name: &str) -> Result<Self, Error> {
+        let root = format.parse(text).map_err(|syntax| {
+            let key = String::new();
+            let complaint =
+                Complaint { at: syntax.at, key, code: crate::Code::Syntax, message: syntax.message };
+            Error::new(name, vec![complaint])
+        })?;
+        Self::of_tree(&root, name)
+    }
+
+    /// The built-in policies, for a program without a file.
+    #[must_use]
+    pub fn standard() -> Self {
+        let empty = Node { value: Value::Null, at: Place::START };
+        let mut reader = Reader::new(&empty);
+        let (default, _) = reader.services();
+        Self {
+            inner: Arc::new(Inner {
+                file: "the built-in policies".to_owned(),
+                default,
+                services: BTreeMap::new(),
+                warnings: Vec::new(),
+                flat: BTreeMap::new(),
+            }),
+        }
+    }
+
+    fn of_tree(root: &Node, name: &str) -> Result<Self, Error> {
+        let complaints = validate::validate(root, read::file());
+        if !complaints.is_empty() {
+            return Err(Error::new(name, complaints));
+        }
+        let mut reader = Reader::new(root);
+        let (default, services) = reader.services();
+        if !reader.complaints.is_empty() {
+            return Err(Error::new(name, reader.complaints));
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                file: name.to_owned(),
+                default,
+                services: services.into_iter().collect(),
+                warnings: reader.warnings,
+                flat: read::flatten(root),
+            }),
+        })
+    }
+
+    /// The file's name.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.inner.file
+    }
+
+    /// The services that the file names.
+    pub fn services(&self) -> impl Iterator<Item = &str> {
+        self.inner.services.keys().map(String::as_str)
+    }
+
+    /// Settings that can never take effect, or that hurt, with their places.
+    #[must_use]
+    pub fn warnings(&self) -> &[Complaint] {
+        &self.inner.warnings
+    }
+
+    /// The settings of a pipeline for this service, with the file's default for one that it does not name. What is built
+    /// does not follow later changes of the file: see [`Live::pipeline`] for one that does.
+    pub fn pipeline(&self, service: &str) -> Builder {
+        self.service(service).builder(service)
+    }
+
+    fn service(&self, name: &str) -> &Service {
+        self.inner.services.get(name).unwrap_or(&self.inner.default)
+    }
+
+    /// What differs from an earlier version.
+    #[must_use]
+    pub fn changes_since(&self, earlier: &Self) -> Changes {
+        Changes::between(&earlier.inner.flat, &self.inner.flat)
+    }
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self::standard()
+    }
+}
+
+/// The whole text of a file, if it is one, is not too large and is UTF-8.
+fn text_of(path: &Path, name: &str) -> Result<String, Error> {
+    let unreadable = |error: io::Error| {
+        let message = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            io::ErrorKind::PermissionDenied => "it may not be read: check its permissions".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a directory: give a file".to_owned(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        Error::unreadable(name, message, Some(error))
+    };
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large from one that just fits.
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_BYTES {
+        let message = format!("it has more than {MAX_BYTES} bytes");
+        return Err(Error::unreadable(name, message, None));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid =
+            String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        let at = Place::of(&valid, valid.len());
+        let message = "this is not UTF-8: save the file as UTF-8".to_owned();
+        Error::new(name, vec![Complaint { at, key: String::new(), code: crate::Code::Syntax, message }])
+    })
+}

@@ -1,0 +1,329 @@
+//! From a tree that fits the schema to settings: names looked up, values checked together.
+
+mod breaker;
+mod flat;
+mod retry;
+mod service;
+mod table;
+
+pub(super) use flat::flatten;
+
+use self::breaker::breaker_values;
+use self::retry::{retry_values, strategy};
+use self::service::{classes, facts};
+use self::table::{Table, text};
+use super::error::Complaint;
+use super::schema::{BREAKER, BUDGET, FILE, RETRY, Section};
+use super::service::{Operation, Service};
+use super::tree::{Node, Place};
+use super::validate::{join, listed, nearest};
+use crate::breaker::{Breaker, Builder as BreakerBuilder};
+use crate::problem::{BuildError, Code, Findings, Problem};
+use crate::retry::{Budget, BudgetBuilder, Builder as RetryBuilder, Retry};
+
+/// Builds settings and lists what does not make sense.
+pub(super) struct Reader<'a> {
+    file: Table<'a>,
+    pub(super) complaints: Vec<Complaint>,
+    pub(super) warnings: Vec<Complaint>,
+    /// Names that are being looked up: one that leads back to itself is a circle.
+    path: Vec<(&'static str, String)>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(root: &'a Node) -> Self {
+        Self { file: Table::of(root), complaints: Vec::new(), warnings: Vec::new(), path: Vec::new() }
+    }
+
+    fn complain(&mut self, at: Place, key: impl Into<String>, code: Code, message: impl Into<String>) {
+        self.complaints.push(Complaint { at, key: key.into(), code, message: message.into() });
+    }
+
+    /// Every service of the file, and what all the others have.
+    pub(super) fn services(&mut self) -> (Service, Vec<(String, Service)>) {
+        let default = self.file.get("default").map_or(Table::EMPTY, Table::of);
+        let standard = self.service("default", "default", default);
+        let services = self.file.named("service").iter().map(|(key, node)| {
+            let table = Table::of(node).with_behind(default);
+            (key.name.clone(), self.service(&join("service", &key.name), &key.name, table))
+        });
+        let services = services.collect();
+        self.unused();
+        (standard, services)
+    }
+
+    /// Settings that no service names are read too: a mistake in them must not wait for its first use.
+    fn unused(&mut self) {
+        for (key, node) in self.file.named("retry") {
+            let _ = self.retry(node, &join("retry", &key.name), Some(&key.name));
+        }
+        for (key, node) in self.file.named("breaker") {
+            let _ = self.breaker(node, &join("breaker", &key.name), Some(&key.name));
+        }
+        for (key, node) in self.file.named("budget") {
+            let _ = self.budget(node, &join("budget", &key.name));
+        }
+        self.complaints.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
+        self.complaints.dedup();
+        self.warnings.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
+        self.warnings.dedup();
+    }
+
+    fn service(&mut self, path: &str, name: &str, table: Table<'a>) -> Service {
+        let mut service = Service {
+            at: table.at,
+            retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
+            breaker: match table.get("breaker") {
+                None => Some(Breaker::standard()),
+                Some(node) => self.breaker(node, &join(path, "breaker"), None),
+            },
+            budget: match table.get("budget") {
+                None => Some(BudgetBuilder::default()),
+                Some(node) => self.budget(node, &join(path, "budget")),
+            },
+            attempt_timeout: table.duration("attempt_timeout"),
+            no_attempt_timeout: table.word("attempt_timeout") == Some("none"),
+            server_timeout: table.duration("server_timeout"),
+            complete_within: table.duration("complete_within"),
+            idempotent: table.flag("idempotent").unwrap_or(true),
+            wait_for_breaker: table.flag("wait_for_breaker").unwrap_or(false),
+            sdk_retries: table.count("sdk_retries").unwrap_or(0),
+            retry_despite_sdk: table.flag("retry_despite_sdk").unwrap_or(false),
+            log_successes: table.flag("log_successes").unwrap_or(false),
+            reclassify: classes(table),
+            facts: facts(table),
+            operations: Vec::new(),
+        };
+        for (key, node) in table.named("operation") {
+            let path = join(&join(path, "operation"), &key.name);
+            let operation = self.operation(&path, Table::of(node), &service);
+            service.operations.push((key.name.clone(), operation));
+        }
+        self.check(path, table, &service.builder(name).build().map(|pipeline| pipeline.warnings()));
+        service
+    }
+
+    fn operation(&mut self, path: &str, table: Table<'a>, service: &Service) -> Operation {
+        let operation = Operation {
+            at: table.at,
+            retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
+            attempt_timeout: table.duration("attempt_timeout"),
+            server_timeout: table.duration("server_timeout"),
+            complete_within: table.duration("complete_within"),
+            idempotent: table.flag("idempotent"),
+            reclassify: classes(table),
+            facts: facts(table),
+        };
+        let alone = operation.as_service(service).builder("operation").build();
+        self.check(path, table, &alone.map(|pipeline| pipeline.warnings()));
+        operation
+    }
+
+    /// Takes over what a builder says, but for what is known: a service's pipeline repeats what was said of its parts.
+    fn check(&mut self, path: &str, table: Table<'_>, built: &Result<Vec<Problem>, BuildError>) {
+        let (problems, told) = match built {
+            Ok(warnings) => (&warnings[..], &mut self.warnings),
+            Err(error) => (error.problems(), &mut self.complaints),
+        };
+        for problem in problems {
+            if !told.iter().any(|known| known.code == problem.code && known.message == problem.message) {
+                told.push(placed(problem, path, table));
+            }
+        }
+    }
+
+    // ---- retry ----
+
+    /// Retry settings by name or in place. `own` is the name under which they stand in the file.
+    fn retry(&mut self, node: &'a Node, path: &str, own: Option<&str>) -> RetryBuilder {
+        match text(node) {
+            Some(name) => {
+                let found = self.look_up(&RETRY, name, node.at, path);
+                let built = found.map(|found| match found {
+                    Found::Preset => preset(name),
+                    Found::Table(node) => self.retry(node, &join("retry", name), None),
+                });
+                self.leave(&RETRY, name);
+                built.unwrap_or_else(Retry::standard)
+            }
+            None => {
+                if let Some(own) = own {
+                    self.path.push((RETRY.name, own.to_owned()));
+                }
+                let built = self.retry_table(Table::of(node), path);
+                if own.is_some() {
+                    self.path.pop();
+                }
+                built
+            }
+        }
+    }
+
+    fn retry_table(&mut self, table: Table<'a>, path: &str) -> RetryBuilder {
+        let like = table.get("like").map(|node| self.retry(node, &join(path, "like"), None));
+        let mut retry = like.unwrap_or_else(Retry::exponential);
+        if let Some(word) = table.word("strategy") {
+            match strategy(word, table) {
+                Ok(strategy) => retry = retry.with_strategy(strategy),
+                Err(missing) => {
+                    let message = format!("`{word}` needs `{missing}`");
+                    self.complain(table.place("strategy"), join(path, missing), Code::Missing, message);
+                }
+            }
+        }
+        for (key, strategies) in
+            [("wait", "fixed"), ("first", "incremental"), ("step", "incremental"), ("waits", "schedule")]
+        {
+            if table.get(key).is_some() && table.word("strategy") != Some(strategies) {
+                let message = format!("it belongs to `strategy = \"{strategies}\"`: add that, or remove it");
+                self.complain(table.place(key), join(path, key), Code::Contradiction, message);
+            }
+        }
+        retry = retry_values(retry, table);
+        let mut findings = Findings::default();
+        let _ = retry.clone().build_within(true, &mut findings);
+        self.check(path, table, &findings.finish("retry"));
+        retry
+    }
+
+    // ---- breaker ----
+
+    /// `None` for no breaker at all.
+    fn breaker(&mut self, node: &'a Node, path: &str, own: Option<&str>) -> Option<BreakerBuilder> {
+        match text(node) {
+            Some(name) => {
+                let found = self.look_up(&BREAKER, name, node.at, path);
+                let built = match found {
+                    Some(Found::Table(node)) => self.breaker(node, &join("breaker", name), None),
+                    Some(Found::Preset) if name == "none" => None,
+                    _ => Some(Breaker::standard()),
+                };
+                self.leave(&BREAKER, name);
+                built
+            }
+            None => {
+                if let Some(own) = own {
+                    self.path.push((BREAKER.name, own.to_owned()));
+                }
+                let table = Table::of(node);
+                let like = table.get("like").and_then(|node| self.breaker(node, &join(path, "like"), None));
+                let breaker = breaker_values(like.unwrap_or_else(Breaker::standard), table);
+                self.check(path, table, &breaker.check());
+                if own.is_some() {
+                    self.path.pop();
+                }
+                Some(breaker)
+            }
+        }
+    }
+
+    // ---- budget ----
+
+    /// `None` for no budget at all.
+    fn budget(&mut self, node: &'a Node, path: &str) -> Option<BudgetBuilder> {
+        if let Some(name) = text(node) {
+            let found = self.look_up(&BUDGET, name, node.at, path);
+            self.leave(&BUDGET, name);
+            return match found {
+                Some(Found::Table(node)) => self.budget(node, &join("budget", name)),
+                Some(Found::Preset) if name == "none" => None,
+                _ => Some(BudgetBuilder::default()),
+            };
+        }
+        let table = Table::of(node);
+        let mut budget = table.number("share").map_or_else(BudgetBuilder::default, Budget::share);
+        if let Some(reserve) = table.count("reserve") {
+            budget = budget.reserve(reserve);
+        }
+        if let Some(window) = table.duration("window") {
+            budget = budget.window(window);
+        }
+        let mut findings = Findings::default();
+        let _ = budget.clone().build_within(&mut findings);
+        self.check(path, table, &findings.finish("budget"));
+        Some(budget)
+    }
+
+    // ---- names ----
+
+    /// What a name stands for; `None`, with a complaint, for one that stands for nothing or for itself.
+    fn look_up(&mut self, section: &'static Section, name: &str, at: Place, path: &str) -> Option<Found<'a>> {
+        let preset = section.presets.contains(&name);
+        let inside = self.path.iter().any(|(of, known)| *of == section.name && known == name);
+        self.path.push((section.name, name.to_owned()));
+        let table = self.file.named(section.name).iter().find(|(key, _)| key.name == name);
+        match table {
+            // `[retry.standard] like = "standard"` means the one that is built in.
+            Some((_, node)) if !inside => Some(Found::Table(node)),
+            _ if preset => Some(Found::Preset),
+            Some(_) => {
+                let names = self.path.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" -> ");
+                self.complain(
+                    at,
+                    path,
+                    Code::Circle,
+                    format!("the names lead back to where they began: {names}"),
+                );
+                None
+            }
+            None => {
+                let known = self.file.named(section.name).iter().map(|(key, _)| key.name.as_str());
+                let known: Vec<_> = known.chain(section.presets.iter().copied()).collect();
+                let hint = match nearest(name, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", listed(known.iter().copied())),
+                };
+                let message = format!("there is no {} named `{}`: {hint}", section.name, name.escape_debug());
+                self.complain(at, path, Code::UnknownName, message);
+                None
+            }
+        }
+    }
+
+    fn leave(&mut self, section: &'static Section, name: &str) {
+        debug_assert!(self.path.last().is_some_and(|(of, known)| *of == section.name && known == name));
+        self.path.pop();
+    }
+}
+
+/// What a name stands for.
+enum Found<'a> {
+    Table(&'a Node),
+    Preset,
+}
+
+fn preset(name: &str) -> RetryBuilder {
+    match name {
+        "interactive" => Retry::interactive(),
+        "background" => Retry::background(),
+        "costly-undo" => Retry::costly_undo(),
+        "non-critical" | "none" => Retry::none(),
+        _ => Retry::standard(),
+    }
+}
+
+/// A problem of a builder at its place in the file.
+fn placed(problem: &Problem, path: &str, table: Table<'_>) -> Complaint {
+    let key = file_key(problem.setting);
+    let message = problem.message.clone();
+    Complaint { at: table.place(key), key: join(path, key), code: problem.code, message }
+}
+
+/// What the file calls a builder's setting.
+fn file_key(setting: &'static str) -> &'static str {
+    match setting {
+        "retry.fixed" => "wait",
+        "retry.incremental" => "first",
+        "retry.schedule" => "waits",
+        "retry.on_kind" | "breaker.kind" => "kinds",
+        "breaker.within" => "window",
+        "pipeline.retry" => "retry",
+        "pipeline.budget" => "budget",
+        _ => setting.rsplit('.').next().unwrap_or(setting),
+    }
+}
+
+/// The section that a whole file is.
+pub(super) fn file() -> &'static Section {
+    &FILE
+}

@@ -1,0 +1,177 @@
+//! A file as a tree of values that know their place, whatever its format: so that every complaint names line and
+//! column, and all three formats mean the same.
+
+mod json;
+mod toml;
+mod yaml;
+
+use std::fmt;
+
+/// The largest file that is read: a thousand services take some 200 KiB.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+
+/// The deepest nesting: the format itself needs five levels.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// The most values in a file, aliases in YAML counted as often as they are used: a bomb must not fill the memory.
+pub(crate) const MAX_NODES: usize = 100_000;
+
+/// A place in a file, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl Place {
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// The place of a byte in a text.
+    pub(crate) fn of(text: &str, byte: usize) -> Self {
+        let mut byte = byte.min(text.len());
+        while !text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        let before = &text[..byte];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) at: Place,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) at: Place,
+}
+
+impl Value {
+    /// What it is, for "expected a duration, found a list".
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Null => "nothing".to_owned(),
+            Self::Bool(value) => format!("`{value}`"),
+            Self::Int(value) => format!("the number {value}"),
+            Self::Float(value) => format!("the number {value}"),
+            Self::Text(text) => {
+                let shown: String = text.chars().take(40).collect();
+                let more = if shown.len() < text.len() { "..." } else { "" };
+                format!("the text \"{}{more}\"", shown.escape_debug())
+            }
+            Self::List(_) => "a list".to_owned(),
+            Self::Map(_) => "a table".to_owned(),
+        }
+    }
+}
+
+/// Why a text is not a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Syntax {
+    pub(crate) at: Place,
+    pub(crate) message: String,
+}
+
+impl Syntax {
+    fn new(at: Place, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
+    }
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// TOML.
+    Toml,
+    /// YAML, one document.
+    Yaml,
+    /// JSON.
+    Json,
+}
+
+impl Format {
+    /// By the end of a file's name.
+    #[must_use]
+    pub fn of(path: &std::path::Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "toml" => Some(Self::Toml),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn parse(self, text: &str) -> Result<Node, Syntax> {
+        if text.len() > MAX_BYTES {
+            return Err(Syntax::new(
+                Place::START,
+                format!("the file has {} bytes, and at most {MAX_BYTES} are read", text.len()),
+            ));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match self {
+            Self::Toml => toml::parse(text),
+            Self::Yaml => yaml::parse(text),
+            Self::Json => json::parse(text),
+        }
+    }
+}
+
+/// Counts values and depth while a tree is built.
+#[derive(Debug, Default)]
+struct Limits {
+    nodes: usize,
+}
+
+impl Limits {
+    fn count(&mut self, at: Place, depth: usize) -> Result<(), Syntax> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(Syntax::new(at, format!("more than {MAX_NODES} values")));
+        }
+        if depth > MAX_DEPTH {
+            return Err(Syntax::new(at, format!("nested more than {MAX_DEPTH} levels deep")));
+        }
+        Ok(())
+    }
+}
+
+/// A table, once no key stands in it twice.
+fn table(entries: Vec<(Key, Node)>) -> Result<Value, Syntax> {
+    let mut seen = std::collections::HashSet::new();
+    for (key, _) in &entries {
+        if !seen.insert(key.name.as_str()) {
+            return Err(Syntax::new(key.at, format!("`{}` stands here a second time", key.name)));
+        }
+    }
+    Ok(Value::Map(entries))
+}
+
+#[cfg(test)]
+mod tests;
