@@ -48,6 +48,7 @@ pub mod pipeline;
 pub mod policy;
 mod problem;
 pub mod random;
+mod renewable;
 pub mod retry;
 mod story;
 mod sync;

@@ -22,6 +22,7 @@ use super::trip::{Reason, Refused, Trip};
 use super::weigh::{Weight, weigh};
 use crate::classify::{Kind, Verdict};
 use crate::clock::{Moment, nanos};
+use crate::renewable::Renewable;
 use crate::retry::Budget;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::window::{Counts, reaches};
@@ -69,10 +70,7 @@ pub(crate) struct Core {
     /// The time limit of calls through the breaker alone, in nanoseconds; 0 for none.
     timeout: AtomicU64,
     log_successes: AtomicBool,
-    /// Whether `later` counts, because a reload changed the window.
-    moved: AtomicBool,
-    first: Recent,
-    later: ArcSwapOption<Recent>,
+    recent: Renewable<Recent>,
     settings: ArcSwap<Settings>,
     pub(crate) name: Arc<str>,
     /// `generation (32) | failures in a row (32)`.
@@ -106,9 +104,7 @@ impl Core {
             slow_over: AtomicU64::new(slow_over(&settings)),
             timeout: AtomicU64::new(settings.timeout.map_or(0, nanos)),
             log_successes: AtomicBool::new(settings.log_successes),
-            moved: AtomicBool::new(false),
-            first: Recent::new(&settings),
-            later: ArcSwapOption::empty(),
+            recent: Renewable::new(Recent::new(&settings)),
             settings: ArcSwap::new(settings),
             name,
             consecutive: AtomicU64::new(1 << 32),
@@ -150,27 +146,14 @@ impl Core {
         }
     }
 
-    /// What is counted now. A breaker whose window was never changed pays nothing for the possibility.
-    #[inline]
-    fn with_recent<R>(&self, see: impl FnOnce(&Recent) -> R) -> R {
-        if !self.moved.load(Ordering::Acquire) {
-            return see(&self.first);
-        }
-        match &*self.later.load() {
-            Some(later) => see(later),
-            None => see(&self.first),
-        }
-    }
-
     /// Takes other settings over. State, counts, history and listeners stay.
     pub(super) fn reload(&self, settings: Arc<Settings>, now: Moment) {
         // Under the lock, so that two reloads, or a reload and a change of the state, do not mix.
         let _control = lock(&self.control);
-        if !self.with_recent(|recent| recent.serves(&settings)) {
+        if !self.recent.with(|recent| recent.serves(&settings)) {
             let later = Recent::new(&settings);
-            self.with_recent(|recent| later.go_on_from(recent, self.generation(), now));
-            self.later.store(Some(Arc::new(later)));
-            self.moved.store(true, Ordering::Release);
+            self.recent.with(|recent| later.go_on_from(recent, self.generation(), now));
+            self.recent.renew(later);
         }
         self.slow_over.store(slow_over(&settings), Ordering::Relaxed);
         self.timeout.store(settings.timeout.map_or(0, nanos), Ordering::Relaxed);
@@ -244,14 +227,15 @@ impl Core {
 
     /// Takes a half-open place: whether there was one, or `None` when the generation is over.
     fn reserve_probe(&self, generation: u64, now: Moment) -> Option<bool> {
-        let permits = u64::from(self.settings().permits);
+        let settings = self.settings();
+        let permits = u64::from(settings.permits);
         let mut probes = self.probes.load(Ordering::Acquire);
         loop {
             if probes >> 32 != generation {
                 return None;
             }
             if under_way(probes) >= permits && !self.forgets_permits() {
-                return self.give_up_stalled(generation, now);
+                return self.give_up_stalled(&settings, generation, now);
             }
             let more = probes + (1 << PROBE_BITS);
             match self.probes.compare_exchange_weak(probes, more, Ordering::AcqRel, Ordering::Acquire) {
@@ -264,13 +248,13 @@ impl Core {
     }
 
     /// All places are taken. Probes that have not answered for too long count as failed.
-    fn give_up_stalled(&self, generation: u64, now: Moment) -> Option<bool> {
+    fn give_up_stalled(&self, settings: &Settings, generation: u64, now: Moment) -> Option<bool> {
         let progress = Moment::from_nanos(self.progress.load(Ordering::Acquire));
-        if now.since(progress) < self.settings().half_open_limit {
+        if now.since(progress) < settings.half_open_limit {
             return Some(false);
         }
         let trip = self.new_trip(Reason::Stalled, Verdict::transient(Kind::TIMEOUT), None, now);
-        self.change(&self.settings(), Some(generation), Input::Stalled, Some(trip), now);
+        self.change(settings, Some(generation), Input::Stalled, Some(trip), now);
         None
     }
 
@@ -317,7 +301,7 @@ impl Core {
     #[inline]
     fn count_success(&self, ticket: Ticket, now: Moment) {
         let Some(generation) = self.current(ticket) else { return };
-        self.with_recent(|recent| recent.success(generation, now));
+        self.recent.with(|recent| recent.success(generation, now));
         self.end_row(generation);
     }
 
@@ -352,7 +336,9 @@ impl Core {
                 self.probe_succeeded(&settings, ticket.generation, ended.now);
             }
             Weight::Success if ticket.probe => self.probe_failed(&settings, ticket, ended, Duration::ZERO),
-            Weight::Success => self.count_slow_success(&settings, ticket, ended),
+            Weight::Success if slow => self.count_slow_success(&settings, ticket, ended),
+            // Slow by settings that were replaced since.
+            Weight::Success => self.count_success(ticket, ended.now),
             Weight::Failure { at_once, hold } => {
                 self.note_failure(ended);
                 if ticket.probe {
@@ -370,7 +356,7 @@ impl Core {
 
     fn count_slow_success(&self, settings: &Settings, ticket: Ticket, ended: Ended<'_>) {
         let Some(generation) = self.current(ticket) else { return };
-        self.with_recent(|recent| recent.slow_success(generation, ended.now));
+        self.recent.with(|recent| recent.slow_success(generation, ended.now));
         self.end_row(generation);
         if let Some(reason) = slow_rule(settings, self.counts(generation, ended.now)) {
             self.trip(settings, generation, reason, Duration::ZERO, ended);
@@ -387,7 +373,7 @@ impl Core {
     ) -> Option<Reason> {
         let generation = self.current(ticket)?;
         let slow = settings.slow.is_some_and(|rule| ended.took > rule.over);
-        self.with_recent(|recent| recent.failure(generation, ended.now, slow));
+        self.recent.with(|recent| recent.failure(generation, ended.now, slow));
         let row = self.lengthen_row(generation);
         at_once.or_else(|| self.broken_rule(settings, generation, row, ended))
     }
@@ -418,7 +404,7 @@ impl Core {
     ) -> Option<Reason> {
         let kind = ended.verdict.kind();
         if let Some((_, most)) = settings.kinds.iter().find(|(known, _)| *known == kind) {
-            let count = self.with_recent(|recent| recent.kind(kind, generation, ended.now));
+            let count = self.recent.with(|recent| recent.kind(kind, generation, ended.now));
             if count >= u64::from(*most) {
                 return Some(Reason::Kind(count));
             }
@@ -440,7 +426,7 @@ impl Core {
 
     /// What the window of a generation holds.
     pub(super) fn counts(&self, generation: u64, now: Moment) -> Counts {
-        self.with_recent(|recent| recent.counts(generation, now))
+        self.recent.with(|recent| recent.counts(generation, now))
     }
 
     fn trip(&self, settings: &Settings, generation: u64, reason: Reason, hold: Duration, ended: Ended<'_>) {

@@ -36,9 +36,10 @@ impl Breaker {
     /// whether it did; a breaker that is not closed stays as it is.
     pub fn trip(&self, failure: &Verdict) -> bool {
         let now = self.clock().now();
-        let hold = failure.hint().unwrap_or_default().min(self.core().settings().max_hold);
+        let settings = self.core().settings();
+        let hold = failure.hint().unwrap_or_default().min(settings.max_hold);
         let trip = self.core().new_trip(Reason::Asked, *failure, None, now);
-        self.core().change(&self.core().settings(), None, Input::Tripped { hold }, Some(trip), now)
+        self.core().change(&settings, None, Input::Tripped { hold }, Some(trip), now)
     }
 
     fn by_hand(&self, input: Input, who: impl Into<String>, why: impl Into<String>) {

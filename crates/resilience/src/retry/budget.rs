@@ -8,11 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 
 use crate::clock::{Moment, nanos};
 use crate::problem::{BuildError, Code, Findings};
-use crate::sync::{AtomicBool, Ordering};
+use crate::renewable::Renewable;
 use crate::window::{BUCKETS, Tally};
 
 /// The coarse clock moves in steps of up to 4 ms, and a window has ten buckets.
@@ -40,10 +40,7 @@ pub struct Budget {
 
 struct Inner {
     rule: ArcSwap<Rule>,
-    /// Whether `later` counts, because a reload changed the window.
-    moved: AtomicBool,
-    first: Ledger,
-    later: ArcSwapOption<Ledger>,
+    ledger: Renewable<Ledger>,
 }
 
 /// How much may be taken out.
@@ -110,9 +107,7 @@ impl Builder {
         Budget {
             inner: Arc::new(Inner {
                 rule: ArcSwap::from_pointee(Rule { share: self.share, reserve: self.reserve }),
-                moved: AtomicBool::new(false),
-                first: Ledger::new(self.window),
-                later: ArcSwapOption::empty(),
+                ledger: Renewable::new(Ledger::new(self.window)),
             }),
         }
     }
@@ -175,13 +170,9 @@ impl Budget {
         settings.check(&mut findings);
         findings.finish("budget")?;
         let later = Ledger::new(settings.window);
-        let moves = self.inner.with_ledger(|ledger| {
-            later.go_on_from(ledger, now);
-            ledger.tick != later.tick
-        });
-        if moves {
-            self.inner.later.store(Some(Arc::new(later)));
-            self.inner.moved.store(true, Ordering::Release);
+        if self.inner.ledger.with(|ledger| ledger.tick != later.tick) {
+            self.inner.ledger.with(|ledger| later.go_on_from(ledger, now));
+            self.inner.ledger.renew(later);
         }
         self.inner.rule.store(Arc::new(Rule { share: settings.share, reserve: settings.reserve }));
         Ok(())
@@ -190,14 +181,14 @@ impl Budget {
     /// Pays in for a success.
     #[inline]
     pub fn deposit(&self, now: Moment) {
-        self.inner.with_ledger(|ledger| ledger.successes.add(0, ledger.tick(now)));
+        self.inner.ledger.with(|ledger| ledger.successes.add(0, ledger.tick(now)));
     }
 
     /// Takes one retry out; false when the budget is spent.
     #[must_use]
     pub fn withdraw(&self, now: Moment) -> bool {
         let rule = **self.inner.rule.load();
-        self.inner.with_ledger(|ledger| {
+        self.inner.ledger.with(|ledger| {
             let tick = ledger.tick(now);
             // Counted first and taken back when there was no room: two threads never both get the last one.
             ledger.retries.add_many(0, tick, 1);
@@ -211,31 +202,17 @@ impl Budget {
 
     /// Gives back a retry taken out at `taken` that was never made, because a breaker refused it.
     pub fn refund(&self, taken: Moment) {
-        self.inner.with_ledger(|ledger| ledger.retries.take_back(0, ledger.tick(taken)));
+        self.inner.ledger.with(|ledger| ledger.retries.take_back(0, ledger.tick(taken)));
     }
 
     /// Retries left at this moment.
     #[must_use]
     pub fn left(&self, now: Moment) -> u64 {
         let rule = **self.inner.rule.load();
-        self.inner.with_ledger(|ledger| {
+        self.inner.ledger.with(|ledger| {
             let tick = ledger.tick(now);
             ledger.allowed(rule, tick).saturating_sub(ledger.retries.sum(0, tick))
         })
-    }
-}
-
-impl Inner {
-    /// What counts now. A budget whose window was never changed pays nothing for the possibility.
-    #[inline]
-    fn with_ledger<R>(&self, see: impl FnOnce(&Ledger) -> R) -> R {
-        if !self.moved.load(Ordering::Acquire) {
-            return see(&self.first);
-        }
-        match &*self.later.load() {
-            Some(later) => see(later),
-            None => see(&self.first),
-        }
     }
 }
 
