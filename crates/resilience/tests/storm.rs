@@ -82,19 +82,18 @@ impl World {
 }
 
 /// Serves in order, one request a millisecond, also those whose callers have long given up.
-#[expect(clippy::disallowed_methods, reason = "the model waits on tokio's paused clock, as its pipelines do")]
 async fn serve(world: Rc<World>, mut queue: mpsc::UnboundedReceiver<oneshot::Sender<()>>) {
     while let Some(reply) = queue.recv().await {
-        while (DOWN_FROM..DOWN_UNTIL).contains(&world.second()) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        if (DOWN_FROM..DOWN_UNTIL).contains(&world.second()) {
+            let back = world.began + Duration::from_secs(DOWN_UNTIL);
+            world.clock.sleep(back - world.clock.now()).await;
         }
-        tokio::time::sleep(SERVICE_TIME).await;
+        world.clock.sleep(SERVICE_TIME).await;
         let _ = reply.send(());
     }
 }
 
 /// Runs the storm and returns its ledger.
-#[expect(clippy::disallowed_methods, reason = "the model waits on tokio's paused clock, as its pipelines do")]
 fn storm(seed: u64, clients: usize, client: impl Fn(u64) -> pipeline::Builder) -> Ledger {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -112,7 +111,7 @@ fn storm(seed: u64, clients: usize, client: impl Fn(u64) -> pipeline::Builder) -
         let mut next = gap(&mut rng);
         while world.second() < END {
             // Tokio's timer moves in milliseconds: each wake-up makes the calls of one, at random.
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            world.clock.sleep(Duration::from_millis(1)).await;
             while next <= world.clock.now().since(world.began).as_secs_f64() {
                 next += gap(&mut rng);
                 let chosen = pipelines[(rng.unit() * clients as f64) as usize].clone();

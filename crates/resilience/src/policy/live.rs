@@ -93,7 +93,7 @@ impl Live {
         let slot = slots
             .entry(service.to_owned())
             .or_insert_with(|| Slot::new(service, &self.inner.policies.load(), &self.inner.clock));
-        Pipeline::live(service, &self.inner.clock, &slot.settings)
+        Pipeline::live(service, &slot.settings)
     }
 
     /// Reads the file again and takes it over as a whole.
@@ -132,20 +132,12 @@ impl Live {
         told: impl Fn(&Result<Changes, Error>) + Send + 'static,
     ) -> std::io::Result<Watch> {
         let (stop, stopped) = mpsc::channel::<()>();
-        let (live, every) = (self.clone(), every.max(LOOK_MIN));
-        let mut seen = live.text();
+        let (mut follower, every) = (Follower::new(self), every.max(LOOK_MIN));
         let thread = std::thread::Builder::new().name("steadfast-policies".to_owned()).spawn(move || {
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let text = live.text();
-                if text == seen {
-                    continue;
+                if let Some(outcome) = follower.look() {
+                    told(&outcome);
                 }
-                seen = text;
-                let outcome = live.reload();
-                if let Err(error) = &outcome {
-                    log::policies_refused(error);
-                }
-                told(&outcome);
             }
         })?;
         Ok(Watch { stop: Some(stop), thread: Some(thread) })
@@ -165,7 +157,7 @@ impl Live {
 
 impl Slot {
     fn new(name: &str, policies: &Policies, clock: &Clock) -> Self {
-        let service = policies.service(name);
+        let service = &policies.service(name).service;
         let standard = (Breaker::standard(), BudgetBuilder::default());
         let breaker = service.breaker.clone().unwrap_or(standard.0);
         let budget = service.budget.clone().unwrap_or(standard.1);
@@ -184,8 +176,9 @@ impl Slot {
         breaker: &Breaker,
         budget: &Budget,
     ) -> Settings {
-        let service = policies.service(name);
-        let mut builder: Builder = service.builder(name).clock(clock.clone());
+        let entry = policies.service(name);
+        let service = &entry.service;
+        let mut builder: Builder = entry.builder(name).clock(clock.clone());
         if service.breaker.is_some() {
             builder = builder.shared_breaker(breaker);
         }
@@ -196,7 +189,7 @@ impl Slot {
     }
 
     fn take_over(&self, name: &str, policies: &Policies, clock: &Clock) {
-        let service = policies.service(name);
+        let service = &policies.service(name).service;
         // What a breaker or budget refuses would have been refused when the file was read.
         if let Some(settings) = &service.breaker {
             let _ = self.breaker.reconfigure(settings);
@@ -207,6 +200,32 @@ impl Slot {
         let mut settings = Self::settings(name, policies, clock, &self.breaker, &self.budget);
         settings.keep_seen(&self.settings.load());
         self.settings.store(Arc::new(settings));
+    }
+}
+
+/// What a watch does at each look, without the waiting in between.
+pub(super) struct Follower {
+    live: Live,
+    seen: Option<Result<String, String>>,
+}
+
+impl Follower {
+    pub(super) fn new(live: &Live) -> Self {
+        Self { seen: live.text(), live: live.clone() }
+    }
+
+    /// Takes the file over if it has changed; `None` when it has not, so that a broken one is told once.
+    pub(super) fn look(&mut self) -> Option<Result<Changes, Error>> {
+        let text = self.live.text();
+        if text == self.seen {
+            return None;
+        }
+        self.seen = text;
+        let outcome = self.live.reload();
+        if let Err(error) = &outcome {
+            log::policies_refused(error);
+        }
+        Some(outcome)
     }
 }
 

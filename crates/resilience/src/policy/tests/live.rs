@@ -189,3 +189,12 @@ fn a_hundred_reloads_under_load_lose_no_call_and_mix_no_settings() {
     // What is counted while a window is moved may fall between the two: a few of each reload, never all.
     assert!(report.calls * 10 >= made * 9, "{} of {made} calls are counted", report.calls);
 }
+
+#[test]
+fn what_was_seen_outlives_a_reload() {
+    let live = Live::with_clock(toml("").unwrap(), VirtualClock::new());
+    let pipeline = live.pipeline("a");
+    let _ = pipeline.run_blocking(|_| Err::<(), _>(std::io::Error::other("shelf 7 is missing")));
+    let _ = live.apply(toml("[service.a]\nattempt_timeout = \"5s\"").unwrap());
+    assert_eq!(pipeline.unclassified().len(), 1);
+}

@@ -1,33 +1,27 @@
 //! A watched file, however it is saved.
 
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 
 use super::*;
-use crate::policy::{Live, Watch};
+use crate::policy::Live;
+use crate::policy::live::Follower;
 
-/// Far longer than any look at a file takes; only a failing test waits so long.
-const PATIENCE: Duration = Duration::from_secs(20);
-
+/// The looks of a watch, one by one.
 struct Followed {
     live: Live,
-    told: Receiver<Result<String, String>>,
-    _watch: Watch,
+    follower: Follower,
 }
 
 fn follow(path: &Path) -> Followed {
     let live = Live::open(path).unwrap();
-    let (send, told) = mpsc::channel();
-    let watch = live.watch(Duration::from_millis(20), move |outcome| {
-        let told = outcome.as_ref().map(ToString::to_string).map_err(ToString::to_string);
-        let _ = send.send(told);
-    });
-    Followed { live, told, _watch: watch.unwrap() }
+    Followed { follower: Follower::new(&live), live }
 }
 
 impl Followed {
-    fn hears(&self) -> Result<String, String> {
-        self.told.recv_timeout(PATIENCE).expect("the change was noticed")
+    fn look(&mut self) -> Option<Result<String, String>> {
+        let outcome = self.follower.look()?;
+        Some(outcome.map(|changes| changes.to_string()).map_err(|error| error.to_string()))
     }
 
     fn retries(&self) -> Option<u32> {
@@ -42,20 +36,20 @@ fn retries(count: u32) -> String {
 #[test]
 fn a_file_written_in_place_is_followed() {
     let folder = Folder::new();
-    let path = folder.file("policies.toml", retries(1));
-    let followed = follow(&path);
+    let mut followed = follow(&folder.file("policies.toml", retries(1)));
+    assert_eq!(followed.look(), None);
     folder.file("policies.toml", retries(2));
-    assert_eq!(followed.hears().unwrap(), "service.a.retry.max_retries: 1 -> 2");
-    assert_eq!(followed.retries(), Some(2));
+    assert_eq!(followed.look(), Some(Ok("service.a.retry.max_retries: 1 -> 2".to_owned())));
+    assert_eq!((followed.look(), followed.retries()), (None, Some(2)));
 }
 
 #[test]
 fn a_file_replaced_by_rename_is_followed() {
     let folder = Folder::new();
     let path = folder.file("policies.toml", retries(1));
-    let followed = follow(&path);
+    let mut followed = follow(&path);
     std::fs::rename(folder.file("policies.toml.new", retries(3)), &path).unwrap();
-    assert!(followed.hears().is_ok());
+    assert!(followed.look().unwrap().is_ok());
     assert_eq!(followed.retries(), Some(3));
 }
 
@@ -65,11 +59,11 @@ fn a_link_that_is_moved_is_followed() {
     let folder = Folder::new();
     let link = folder.0.join("policies.toml");
     std::os::unix::fs::symlink(folder.file("one.toml", retries(1)), &link).unwrap();
-    let followed = follow(&link);
+    let mut followed = follow(&link);
     let moved = folder.0.join("moved");
     std::os::unix::fs::symlink(folder.file("two.toml", retries(4)), &moved).unwrap();
     std::fs::rename(moved, &link).unwrap();
-    assert!(followed.hears().is_ok());
+    assert!(followed.look().unwrap().is_ok());
     assert_eq!(followed.retries(), Some(4));
 }
 
@@ -77,20 +71,33 @@ fn a_link_that_is_moved_is_followed() {
 fn a_broken_file_changes_nothing_and_is_told_once() {
     let folder = Folder::new();
     let path = folder.file("policies.toml", retries(1));
-    let followed = follow(&path);
+    let mut followed = follow(&path);
     folder.file("policies.toml", "[service.a]\nretry = \"nobody\"");
-    let error = followed.hears().unwrap_err();
+    let error = followed.look().unwrap().unwrap_err();
     assert!(
         error.contains("policies.toml:2:9: service.a.retry: there is no retry named `nobody`"),
         "{error}"
     );
-    assert_eq!(followed.retries(), Some(1));
-    // Several looks later nothing more was said, and a good file is taken over.
-    assert!(followed.told.recv_timeout(Duration::from_millis(200)).is_err());
+    assert_eq!((followed.look(), followed.look(), followed.retries()), (None, None, Some(1)));
     folder.file("policies.toml", retries(5));
-    assert!(followed.hears().is_ok());
+    assert!(followed.look().unwrap().is_ok());
     assert_eq!(followed.retries(), Some(5));
     std::fs::remove_file(&path).unwrap();
-    assert!(followed.hears().unwrap_err().contains("there is no such file"));
-    assert_eq!(followed.retries(), Some(5), "the old policies stay in force");
+    assert!(followed.look().unwrap().unwrap_err().contains("there is no such file"));
+    assert_eq!((followed.look(), followed.retries()), (None, Some(5)), "the old policies stay in force");
+}
+
+#[test]
+fn a_watch_looks_by_itself_and_ends_when_it_is_dropped() {
+    let folder = Folder::new();
+    let live = Live::open(folder.file("policies.toml", retries(1))).unwrap();
+    let (send, told) = mpsc::channel();
+    let watch = live.watch(Duration::from_millis(20), move |outcome| {
+        let _ = send.send(outcome.is_ok());
+    });
+    folder.file("policies.toml.new", retries(2));
+    std::fs::rename(folder.0.join("policies.toml.new"), folder.0.join("policies.toml")).unwrap();
+    assert_eq!(told.recv(), Ok(true));
+    drop(watch.unwrap());
+    assert!(told.recv().is_err(), "its thread, and what it holds, are gone");
 }
