@@ -69,14 +69,16 @@ impl Builder {
         }
     }
 
-    /// What a policy file says of failures and operations.
+    /// What a policy file says of failures.
     #[cfg(feature = "policy")]
-    pub(crate) fn told(
-        mut self,
-        reclassify: Vec<(On, Class)>,
-        operations: HashMap<String, OperationSettings>,
-    ) -> Self {
-        self.reclassify = reclassify;
+    pub(crate) fn reclassify(mut self, rules: Vec<(On, Class)>) -> Self {
+        self.reclassify = rules;
+        self
+    }
+
+    /// What a policy file says of operations.
+    #[cfg(feature = "policy")]
+    pub(crate) fn operations(mut self, operations: HashMap<String, OperationSettings>) -> Self {
         self.operations = operations;
         self
     }

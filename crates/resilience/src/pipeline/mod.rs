@@ -72,7 +72,6 @@ use nesting::Nesting;
 #[derive(Clone)]
 pub struct Pipeline {
     name: Arc<str>,
-    clock: Clock,
     source: Source,
 }
 
@@ -140,16 +139,12 @@ impl Pipeline {
 
     /// A pipeline whose settings a policy file can change.
     #[cfg(feature = "policy")]
-    pub(crate) fn live(name: &str, clock: &Clock, settings: &Arc<arc_swap::ArcSwap<Inner>>) -> Self {
-        Self { name: name.into(), clock: clock.clone(), source: Source::Live(Arc::clone(settings)) }
+    pub(crate) fn live(name: &str, settings: &Arc<arc_swap::ArcSwap<Inner>>) -> Self {
+        Self { name: name.into(), source: Source::Live(Arc::clone(settings)) }
     }
 
     fn fixed(inner: Inner) -> Self {
-        Self {
-            name: Arc::clone(&inner.name),
-            clock: inner.clock.clone(),
-            source: Source::Fixed(Arc::new(inner)),
-        }
+        Self { name: Arc::clone(&inner.name), source: Source::Fixed(Arc::new(inner)) }
     }
 
     /// The name.
@@ -201,7 +196,7 @@ impl Pipeline {
     /// The time on this pipeline's clock, for deadlines.
     #[must_use]
     pub fn now(&self) -> Moment {
-        self.clock.now()
+        self.source.hold().clock.now()
     }
 }
 

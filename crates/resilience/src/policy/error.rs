@@ -5,6 +5,9 @@ use std::fmt;
 use super::tree::Place;
 use crate::problem::Code;
 
+/// The most complaints about one file: nobody reads more at once, and each costs time.
+pub(super) const MAX_COMPLAINTS: usize = 100;
+
 /// One thing that is wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -58,8 +58,8 @@ pub use tree::{Format, Place};
 
 use crate::pipeline::Builder;
 use read::Reader;
-use service::Service;
-use tree::{MAX_BYTES, Node, Value};
+use service::Entry;
+use tree::{MAX_BYTES, Node, Places, Value};
 
 /// The policies of one file, checked. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -70,8 +70,8 @@ pub struct Policies {
 #[derive(Debug)]
 struct Inner {
     file: String,
-    default: Service,
-    services: BTreeMap<String, Service>,
+    default: Entry,
+    services: BTreeMap<String, Entry>,
     warnings: Vec<Complaint>,
     /// Every value of the file by its whole key.
     flat: BTreeMap<String, String>,
@@ -168,7 +168,7 @@ impl Policies {
         self.service(service).builder(service)
     }
 
-    fn service(&self, name: &str) -> &Service {
+    fn service(&self, name: &str) -> &Entry {
         self.inner.services.get(name).unwrap_or(&self.inner.default)
     }
 
@@ -207,7 +207,7 @@ fn text_of(path: &Path, name: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| {
         let valid =
             String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-        let at = Place::of(&valid, valid.len());
+        let at = Places::new(&valid).at(valid.len());
         let message = "this is not UTF-8: save the file as UTF-8".to_owned();
         Error::new(name, vec![Complaint { at, key: String::new(), code: crate::Code::Syntax, message }])
     })

@@ -29,7 +29,21 @@ pub(super) struct Service {
     pub(super) log_successes: bool,
     pub(super) reclassify: Vec<(On, Class)>,
     pub(super) facts: Facts,
+}
+
+/// A service and its operations.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) service: Service,
     pub(super) operations: Vec<(String, Operation)>,
+}
+
+impl Entry {
+    /// The pipeline's settings.
+    pub(super) fn builder(&self, name: &str) -> Builder {
+        let operations = self.operations.iter().map(|(name, operation)| (name.clone(), operation.settings()));
+        self.service.builder(name).operations(operations.collect())
+    }
 }
 
 /// What one operation of a service does differently.
@@ -69,7 +83,7 @@ impl Facts {
 }
 
 impl Service {
-    /// The pipeline's settings.
+    /// The pipeline's settings without those of operations.
     pub(super) fn builder(&self, name: &str) -> Builder {
         let mut builder = Pipeline::builder(name);
         if let Some(retry) = &self.retry {
@@ -110,8 +124,7 @@ impl Service {
         if self.log_successes {
             builder = builder.log_successes();
         }
-        let operations = self.operations.iter().map(|(name, operation)| (name.clone(), operation.settings()));
-        builder.sdk_retries(self.sdk_retries).told(self.reclassify.clone(), operations.collect())
+        builder.sdk_retries(self.sdk_retries).reclassify(self.reclassify.clone())
     }
 }
 
@@ -139,7 +152,6 @@ impl Operation {
             complete_within: self.complete_within.or(service.complete_within),
             idempotent: self.idempotent.unwrap_or(service.idempotent),
             facts: self.facts.or(service.facts),
-            operations: Vec::new(),
             ..service.clone()
         }
     }

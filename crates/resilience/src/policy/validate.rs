@@ -1,7 +1,7 @@
 //! Holds a tree against what a file may say, and lists everything that does not fit.
 
 use super::duration;
-use super::error::Complaint;
+use super::error::{Complaint, MAX_COMPLAINTS};
 use super::schema::{Section, Shape};
 use super::tree::{Key, Node, Place, Value};
 use crate::problem::Code;
@@ -20,6 +20,10 @@ struct Validator {
 }
 
 impl Validator {
+    fn is_full(&self) -> bool {
+        self.complaints.len() >= MAX_COMPLAINTS
+    }
+
     fn complain(&mut self, at: Place, key: &str, code: Code, message: String) {
         self.complaints.push(Complaint { at, key: key.to_owned(), code, message });
     }
@@ -30,6 +34,9 @@ impl Validator {
             return self.complain(node.at, path, Code::WrongValue, message);
         };
         for (key, value) in entries {
+            if self.is_full() {
+                return;
+            }
             let path = join(path, &key.name);
             match section.field(&key.name) {
                 Some(field) => self.value(value, field.shape, &path),
@@ -55,6 +62,9 @@ impl Validator {
             }
             (Shape::Named(inner), Value::Map(entries)) => {
                 for (key, value) in entries {
+                    if self.is_full() {
+                        return;
+                    }
                     let path = join(path, &key.name);
                     if key.name.trim().is_empty() {
                         self.complain(key.at, &path, Code::Empty, "a name must not be blank".to_owned());
@@ -64,6 +74,9 @@ impl Validator {
             }
             (Shape::List(inner), Value::List(items)) => {
                 for item in items {
+                    if self.is_full() {
+                        return;
+                    }
                     self.value(item, *inner, path);
                 }
             }

@@ -7,7 +7,7 @@ mod rules;
 
 use std::fmt;
 
-use super::service::Service;
+use super::service::Entry;
 use super::tree::Place;
 use super::{Complaint, Policies};
 
@@ -73,12 +73,12 @@ impl Policies {
     #[must_use]
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut look = |key: &str, service: &Service| {
-            rules::look(key, service, &mut findings);
-            for (name, operation) in &service.operations {
+        let mut look = |key: &str, entry: &Entry| {
+            rules::look(key, &entry.service, &mut findings);
+            for (name, operation) in &entry.operations {
                 rules::look(
                     &format!("{key}.operation.{name}"),
-                    &operation.as_service(service),
+                    &operation.as_service(&entry.service),
                     &mut findings,
                 );
             }

@@ -12,14 +12,24 @@ use self::breaker::breaker_values;
 use self::retry::{retry_values, strategy};
 use self::service::{classes, facts};
 use self::table::{Table, text};
-use super::error::Complaint;
+use super::error::{Complaint, MAX_COMPLAINTS};
 use super::schema::{BREAKER, BUDGET, FILE, RETRY, Section};
-use super::service::{Operation, Service};
+use super::service::{Entry, Operation, Service};
 use super::tree::{Node, Place};
 use super::validate::{join, listed, nearest};
 use crate::breaker::{Breaker, Builder as BreakerBuilder};
 use crate::problem::{BuildError, Code, Findings, Problem};
 use crate::retry::{Budget, BudgetBuilder, Builder as RetryBuilder, Retry};
+
+/// The longest chain of settings that are like others: people cannot follow longer ones either.
+const MAX_LIKE: usize = 16;
+
+/// Whether a problem shows only when the parts of a service are together; the others were told of the parts.
+fn is_of_whole(problem: &Problem) -> bool {
+    problem.setting.starts_with("pipeline.")
+        || problem.code == Code::Endless
+        || matches!(problem.setting, "breaker.half_open_limit" | "breaker.slow")
+}
 
 /// Builds settings and lists what does not make sense.
 pub(super) struct Reader<'a> {
@@ -39,15 +49,18 @@ impl<'a> Reader<'a> {
         self.complaints.push(Complaint { at, key: key.into(), code, message: message.into() });
     }
 
-    /// Every service of the file, and what all the others have.
-    pub(super) fn services(&mut self) -> (Service, Vec<(String, Service)>) {
+    /// What services have that the file does not name, and every service that it does.
+    pub(super) fn services(&mut self) -> (Entry, Vec<(String, Entry)>) {
         let default = self.file.get("default").map_or(Table::EMPTY, Table::of);
-        let standard = self.service("default", "default", default);
-        let services = self.file.named("service").iter().map(|(key, node)| {
+        let standard = self.entry("default", "default", default);
+        let mut services = Vec::new();
+        for (key, node) in self.file.named("service") {
+            if self.complaints.len() >= MAX_COMPLAINTS {
+                break;
+            }
             let table = Table::of(node).with_behind(default);
-            (key.name.clone(), self.service(&join("service", &key.name), &key.name, table))
-        });
-        let services = services.collect();
+            services.push((key.name.clone(), self.entry(&join("service", &key.name), &key.name, table)));
+        }
         self.unused();
         (standard, services)
     }
@@ -55,6 +68,9 @@ impl<'a> Reader<'a> {
     /// Settings that no service names are read too: a mistake in them must not wait for its first use.
     fn unused(&mut self) {
         for (key, node) in self.file.named("retry") {
+            if self.complaints.len() >= MAX_COMPLAINTS {
+                break;
+            }
             let _ = self.retry(node, &join("retry", &key.name), Some(&key.name));
         }
         for (key, node) in self.file.named("breaker") {
@@ -69,8 +85,45 @@ impl<'a> Reader<'a> {
         self.warnings.dedup();
     }
 
-    fn service(&mut self, path: &str, name: &str, table: Table<'a>) -> Service {
-        let mut service = Service {
+    fn entry(&mut self, path: &str, name: &str, table: Table<'a>) -> Entry {
+        let service = self.service(path, table);
+        let told = self.check_whole(path, table, &service, name, &[]);
+        let mut operations = Vec::new();
+        for (key, node) in table.named("operation") {
+            if self.complaints.len() >= MAX_COMPLAINTS {
+                break;
+            }
+            let (path, table) = (join(&join(path, "operation"), &key.name), Table::of(node));
+            let operation = self.operation(&path, table);
+            let _ = self.check_whole(&path, table, &operation.as_service(&service), name, &told);
+            operations.push((key.name.clone(), operation));
+        }
+        Entry { service, operations }
+    }
+
+    /// Checks what only shows when the parts are together, but for what was `told` of the service around already.
+    fn check_whole(
+        &mut self,
+        path: &str,
+        table: Table<'_>,
+        service: &Service,
+        name: &str,
+        told: &[Problem],
+    ) -> Vec<Problem> {
+        let built = service.builder(name).build().map(|pipeline| pipeline.warnings());
+        let problems = match &built {
+            Ok(warnings) => &warnings[..],
+            Err(error) => error.problems(),
+        };
+        let problems: Vec<_> = problems.iter().filter(|problem| is_of_whole(problem)).cloned().collect();
+        let list = if built.is_ok() { &mut self.warnings } else { &mut self.complaints };
+        let new = problems.iter().filter(|problem| !told.contains(problem));
+        list.extend(new.map(|problem| placed(problem, path, table)));
+        problems
+    }
+
+    fn service(&mut self, path: &str, table: Table<'a>) -> Service {
+        Service {
             at: table.at,
             retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
             breaker: match table.get("breaker") {
@@ -92,19 +145,11 @@ impl<'a> Reader<'a> {
             log_successes: table.flag("log_successes").unwrap_or(false),
             reclassify: classes(table),
             facts: facts(table),
-            operations: Vec::new(),
-        };
-        for (key, node) in table.named("operation") {
-            let path = join(&join(path, "operation"), &key.name);
-            let operation = self.operation(&path, Table::of(node), &service);
-            service.operations.push((key.name.clone(), operation));
         }
-        self.check(path, table, &service.builder(name).build().map(|pipeline| pipeline.warnings()));
-        service
     }
 
-    fn operation(&mut self, path: &str, table: Table<'a>, service: &Service) -> Operation {
-        let operation = Operation {
+    fn operation(&mut self, path: &str, table: Table<'a>) -> Operation {
+        Operation {
             at: table.at,
             retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
             attempt_timeout: table.duration("attempt_timeout"),
@@ -113,23 +158,16 @@ impl<'a> Reader<'a> {
             idempotent: table.flag("idempotent"),
             reclassify: classes(table),
             facts: facts(table),
-        };
-        let alone = operation.as_service(service).builder("operation").build();
-        self.check(path, table, &alone.map(|pipeline| pipeline.warnings()));
-        operation
+        }
     }
 
-    /// Takes over what a builder says, but for what is known: a service's pipeline repeats what was said of its parts.
-    fn check(&mut self, path: &str, table: Table<'_>, built: &Result<Vec<Problem>, BuildError>) {
-        let (problems, told) = match built {
+    /// Takes over what the check of a part says.
+    fn check(&mut self, path: &str, table: Table<'_>, checked: &Result<Vec<Problem>, BuildError>) {
+        let (problems, list) = match checked {
             Ok(warnings) => (&warnings[..], &mut self.warnings),
             Err(error) => (error.problems(), &mut self.complaints),
         };
-        for problem in problems {
-            if !told.iter().any(|known| known.code == problem.code && known.message == problem.message) {
-                told.push(placed(problem, path, table));
-            }
-        }
+        list.extend(problems.iter().map(|problem| placed(problem, path, table)));
     }
 
     // ---- retry ----
@@ -252,6 +290,11 @@ impl<'a> Reader<'a> {
         let inside = self.path.iter().any(|(of, known)| *of == section.name && known == name);
         self.path.push((section.name, name.to_owned()));
         let table = self.file.named(section.name).iter().find(|(key, _)| key.name == name);
+        if self.path.len() > MAX_LIKE {
+            let message = format!("`like` leads on for more than {MAX_LIKE} steps: shorten the chain");
+            self.complain(at, path, Code::Circle, message);
+            return None;
+        }
         match table {
             // `[retry.standard] like = "standard"` means the one that is built in.
             Some((_, node)) if !inside => Some(Found::Table(node)),

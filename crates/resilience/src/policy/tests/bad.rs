@@ -286,3 +286,46 @@ proptest! {
         let _ = Policies::parse(&text, format, "changed");
     }
 }
+
+#[test]
+fn the_same_mistake_in_two_services_is_told_twice() {
+    let twice = "[service.a]\nattempt_timeout = \"20s\"\ncomplete_within = \"15s\"\n\
+                 [service.b]\nattempt_timeout = \"20s\"\ncomplete_within = \"15s\"\n";
+    let keys: Vec<_> = toml(twice).unwrap().warnings().iter().map(|warning| warning.key.clone()).collect();
+    assert_eq!(keys, ["service.a.attempt_timeout", "service.b.attempt_timeout"]);
+    let endless = "[service.a]\nretry = { max_retries = \"unlimited\" }\n[service.b]\nretry = { max_retries = \"unlimited\" }";
+    assert_eq!(complaints(toml(endless)).len(), 2);
+}
+
+#[test]
+fn what_is_said_of_a_service_is_not_said_again_of_its_operations() {
+    let text = "[service.a]\nattempt_timeout = \"20s\"\ncomplete_within = \"15s\"\n\
+                [service.a.operation.x]\nidempotent = false\n[service.a.operation.y]\ncomplete_within = \"10s\"\n";
+    let policies = toml(text).unwrap();
+    assert_eq!(policies.warnings().len(), 1, "{:?}", policies.warnings());
+}
+
+#[test]
+fn files_as_large_as_they_may_be_are_read_or_refused_at_once() {
+    // Each of these took half a minute, or ended the program, when something in the reader grew with the square.
+    let list = format!("[retry.r]\nstrategy = \"schedule\"\nwaits = [{}]", vec!["\"1s\""; 99_000].join(","));
+    assert!(toml(&list).is_ok());
+    let json = format!(
+        "{{\"retry\": {{\"r\": {{\"strategy\": \"schedule\", \"waits\": [{}]}}}}}}",
+        vec!["\"1s\""; 99_000].join(",")
+    );
+    assert!(Policies::parse(&json, Format::Json, "list.json").is_ok());
+    let many = |line: fn(usize) -> String| (0..20_000).map(line).collect::<String>();
+    assert_eq!(
+        toml(&many(|n| format!("[service.s{n}]\nretry={{jitter=\"none\"}}\n"))).unwrap().check().len(),
+        20_000
+    );
+    assert!(toml(&many(|n| format!("[service.a.operation.o{n}]\nidempotent=false\n"))).is_ok());
+    assert_eq!(
+        complaints(toml(&many(|n| format!("[service.s{n}]\nretri=1\n")))).len(),
+        100,
+        "more help nobody"
+    );
+    let chain = complaints(toml(&many(|n| format!("[retry.r{n}]\nlike=\"r{}\"\n", (n + 1) % 20_000))));
+    assert!((1..=101).contains(&chain.len()) && chain[0].ends_with("SF116"), "{:?}", chain.first());
+}

@@ -4,9 +4,10 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Key, Limits, Node, Place, Syntax, Value, table};
+use super::{Key, Limits, Node, Place, Places, Syntax, Value, table};
 
 pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
+    let places = Places::new(text);
     let strict = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -20,8 +21,8 @@ pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
         allow_extended_string_escapes: false,
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &strict)
-        .map_err(|error| Syntax::new(Place::of(text, error.range().start), error.kind().to_string()))?;
-    let mut reader = Reader { text, limits: Limits::default() };
+        .map_err(|error| Syntax::new(places.at(error.range().start), error.kind().to_string()))?;
+    let mut reader = Reader { places, limits: Limits::default() };
     match &parsed.value {
         Some(value) => reader.node(value, 0),
         None => Ok(Node { value: Value::Null, at: Place::START }),
@@ -29,13 +30,13 @@ pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
 }
 
 struct Reader<'a> {
-    text: &'a str,
+    places: Places<'a>,
     limits: Limits,
 }
 
 impl Reader<'_> {
     fn node(&mut self, value: &ast::Value<'_>, depth: usize) -> Result<Node, Syntax> {
-        let at = Place::of(self.text, value.range().start);
+        let at = self.places.at(value.range().start);
         self.limits.count(at, depth)?;
         let value = match value {
             ast::Value::NullKeyword(_) => Value::Null,
@@ -55,7 +56,7 @@ impl Reader<'_> {
             ast::Value::Object(object) => {
                 let mut map = Vec::with_capacity(object.properties.len());
                 for property in &object.properties {
-                    let at = Place::of(self.text, property.range.start);
+                    let at = self.places.at(property.range.start);
                     let key = Key { name: property.name.as_str().to_owned(), at };
                     map.push((key, self.node(&property.value, depth + 1)?));
                 }

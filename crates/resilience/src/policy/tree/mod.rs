@@ -27,17 +27,52 @@ pub struct Place {
 
 impl Place {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
+}
 
-    /// The place of a byte in a text.
-    pub(crate) fn of(text: &str, byte: usize) -> Self {
-        let mut byte = byte.min(text.len());
-        while !text.is_char_boundary(byte) {
+/// Finds places in a text, each in a few steps: a file of one long line must not be counted through for every value.
+pub(crate) struct Places<'a> {
+    text: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// Characters before each block of the text.
+    chars: Vec<usize>,
+}
+
+/// Bytes between two marks of the character count.
+const BLOCK: usize = 256;
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let mut chars = vec![0];
+        for block in text.as_bytes().chunks(BLOCK) {
+            chars.push(chars.last().copied().unwrap_or(0) + begun(block));
+        }
+        Self { text, lines: std::iter::once(0).chain(breaks).collect(), chars }
+    }
+
+    /// The place of a byte.
+    pub(crate) fn at(&self, byte: usize) -> Place {
+        let byte = byte.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= byte);
+        let start = self.lines.get(line - 1).copied().unwrap_or(0);
+        Place { line, column: self.chars_before(byte) - self.chars_before(start) + 1 }
+    }
+
+    /// Characters that begin before a byte; one that it lies in the middle of is not before it.
+    fn chars_before(&self, byte: usize) -> usize {
+        let mut byte = byte;
+        while !self.text.is_char_boundary(byte) {
             byte -= 1;
         }
-        let before = &text[..byte];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+        let block = byte / BLOCK;
+        self.chars[block] + begun(&self.text.as_bytes()[block * BLOCK..byte])
     }
+}
+
+/// Characters that begin in these bytes: all but the continuations of UTF-8.
+fn begun(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl fmt::Display for Place {

@@ -7,7 +7,7 @@ fn a_place_is_counted_in_characters_from_one() {
     for (text, byte, line, column) in
         [("", 0, 1, 1), ("ab\ncd", 4, 2, 2), ("é = 1", 3, 1, 3), ("é", 1, 1, 1), ("a\n", 9, 2, 1)]
     {
-        assert_eq!(Place::of(text, byte), Place { line, column }, "{text:?} {byte}");
+        assert_eq!(Places::new(text).at(byte), Place { line, column }, "{text:?} {byte}");
     }
 }
 
@@ -33,5 +33,17 @@ fn scalars_are_what_yaml_1_2_says() {
         let root = Format::Yaml.parse(&format!("a: {text}")).unwrap();
         let Value::Map(entries) = root.value else { panic!("{text}") };
         assert_eq!(entries[0].1.value, value, "{text}");
+    }
+}
+
+#[test]
+fn places_are_those_that_counting_through_gives() {
+    let text = "é\n".repeat(300) + &"ab€".repeat(400) + "\n\nend";
+    let places = Places::new(&text);
+    for (byte, _) in text.char_indices().chain([(text.len(), ' ')]) {
+        let before = &text[..byte];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+        assert_eq!(places.at(byte), Place { line, column }, "{byte}");
     }
 }

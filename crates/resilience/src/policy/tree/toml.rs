@@ -3,20 +3,21 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Key, Limits, Node, Place, Syntax, Value, table};
+use super::{Key, Limits, Node, Place, Places, Syntax, Value, table};
 
 pub(super) fn parse(text: &str) -> Result<Node, Syntax> {
+    let places = Places::new(text);
     let parsed = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(Place::START, |span| Place::of(text, span.start));
+        let at = error.span().map_or(Place::START, |span| places.at(span.start));
         Syntax::new(at, error.message())
     })?;
-    let mut reader = Reader { text, limits: Limits::default() };
+    let mut reader = Reader { places, limits: Limits::default() };
     let value = reader.map(parsed.get_ref(), 0)?;
     Ok(Node { value, at: Place::START })
 }
 
 struct Reader<'a> {
-    text: &'a str,
+    places: Places<'a>,
     limits: Limits,
 }
 
@@ -24,7 +25,7 @@ impl Reader<'_> {
     fn map(&mut self, entries: &DeTable<'_>, depth: usize) -> Result<Value, Syntax> {
         let mut map = Vec::with_capacity(entries.len());
         for (key, value) in entries {
-            let key = Key { name: key.get_ref().to_string(), at: Place::of(self.text, key.span().start) };
+            let key = Key { name: key.get_ref().to_string(), at: self.places.at(key.span().start) };
             map.push((key, self.node(value, depth + 1)?));
         }
         map.sort_by_key(|(key, _)| key.at); // as written: the parser sorts by name
@@ -32,7 +33,7 @@ impl Reader<'_> {
     }
 
     fn node(&mut self, value: &Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Syntax> {
-        let at = Place::of(self.text, value.span().start);
+        let at = self.places.at(value.span().start);
         self.limits.count(at, depth)?;
         let value = match value.get_ref() {
             DeValue::String(text) => Value::Text(text.to_string()),
