@@ -30,8 +30,8 @@
 //! [circuit breakers](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/circuit-breakers.md), with when not
 //! to use them; `examples/client.rs` is a complete client.
 //!
-//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `policy` for policies in files, and `test-util` for
-//! your tests.
+//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `policy` for policies in files, `simulate` for what a
+//! policy does in an outage, and `test-util` for your tests.
 //!
 //! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -50,6 +50,8 @@ mod problem;
 pub mod random;
 mod renewable;
 pub mod retry;
+#[cfg(feature = "simulate")]
+pub mod simulate;
 mod story;
 mod sync;
 mod window;

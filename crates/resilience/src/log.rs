@@ -87,6 +87,12 @@ mod with_tracing {
         }
     }
 
+    /// Does something of which nothing is logged.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn silenced<T>(work: impl FnOnce() -> T) -> T {
+        tracing::subscriber::with_default(tracing::subscriber::NoSubscriber::default(), work)
+    }
+
     #[cold]
     #[inline(never)]
     pub(crate) fn fallback_failed(pipeline: &str, operation: &str, error: &dyn Fn() -> String) {
@@ -178,6 +184,11 @@ mod without_tracing {
     use crate::classify::Verdict;
 
     pub(crate) fn failed_attempt(_: &FailedAttempt<'_>) {}
+
+    #[cfg(feature = "simulate")]
+    pub(crate) fn silenced<T>(work: impl FnOnce() -> T) -> T {
+        work()
+    }
 
     pub(crate) fn fallback_failed(_: &str, _: &str, _: &dyn Fn() -> String) {}
 

@@ -279,7 +279,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// Judges an attempt that was cut off by its time limit. One that the caller's deadline ended long before it had
     /// the time that attempts have here says nothing about the service: an impatient caller must not trip the breaker
     /// for the patient ones.
-    #[cfg(feature = "tokio")]
+    #[cfg(any(feature = "tokio", feature = "simulate"))]
     pub(crate) fn timed_out(&mut self) -> Next {
         let verdict = Verdict::transient(Kind::TIMEOUT);
         let now = self.pipeline.clock.now();
@@ -407,6 +407,12 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
     }
 
+    /// Whether an attempt was made.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn was_attempted(&self) -> bool {
+        self.failed.is_some() || self.under_way
+    }
+
     // ---- the end ----
 
     /// The result for the caller. A value that was judged a failure is still the caller's.
@@ -457,7 +463,7 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 /// An attempt that a deadline ended within this part of its own limit says nothing about the service.
-#[cfg(feature = "tokio")]
+#[cfg(any(feature = "tokio", feature = "simulate"))]
 const IMPATIENT: u32 = 10;
 
 /// How often a call that waits for the breaker looks while another caller's probe is under way.

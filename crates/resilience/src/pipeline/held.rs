@@ -38,7 +38,7 @@ impl Source {
 }
 
 /// The settings of one call.
-pub(super) enum Held<'p> {
+pub(crate) enum Held<'p> {
     Borrowed(&'p Inner),
     Owned(Arc<Inner>),
 }

@@ -42,6 +42,8 @@ pub use builder::Builder;
 pub(crate) use builder::DEFAULT_ATTEMPT_TIMEOUT;
 pub use call::Call;
 pub use fallback::{LastGood, WithFallback};
+#[cfg(feature = "simulate")]
+pub(crate) use flow::{Begin, Next};
 pub use group::Group;
 #[cfg(feature = "tokio")]
 pub use run::{Operation, Run};
@@ -57,6 +59,10 @@ use crate::random;
 use crate::retry::{Budget, On, Retry};
 use held::Source;
 use nesting::Nesting;
+
+/// A call that somebody else drives, step by step.
+#[cfg(feature = "simulate")]
+pub(crate) type Driven<'p> = flow::Flow<held::Held<'p>>;
 
 /// Everything between a caller and one service. Clones are one and the same pipeline.
 ///
@@ -141,6 +147,18 @@ impl Pipeline {
     #[cfg(feature = "policy")]
     pub(crate) fn live(name: &str, settings: &Arc<arc_swap::ArcSwap<Inner>>) -> Self {
         Self { name: name.into(), source: Source::Live(Arc::clone(settings)) }
+    }
+
+    /// A call to be driven step by step.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn drive(&self) -> Driven<'_> {
+        flow::Flow::new(self.source.hold(), None)
+    }
+
+    /// How long one attempt may take.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn attempt_timeout(&self) -> Option<Duration> {
+        self.source.hold().attempt_timeout
     }
 
     fn fixed(inner: Inner) -> Self {
