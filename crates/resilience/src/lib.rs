@@ -53,6 +53,9 @@ pub mod retry;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 mod story;
+#[cfg(feature = "svg")]
+#[doc(hidden)]
+pub mod svg;
 mod sync;
 mod window;
 

@@ -1,6 +1,7 @@
 //! `steadfast policy`: what can be said of policy files before they are used.
 
 mod check;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,18 @@ pub(crate) enum Policy {
     ///   steadfast policy check --strict --json policies/*.yaml
     #[command(verbatim_doc_comment)]
     Check(check::Args),
+    /// Show what a policy does to a service that goes down and comes back
+    ///
+    /// Runs the real retry, budget and breaker code in virtual time against a model of a service: a
+    /// queue that is worked off in its order, also for callers who have given up. Shows the waits,
+    /// the load on the service, and when calls succeed again; with and without budget and breaker.
+    /// Ends with 1 when --max-amplification or --max-recovery is missed.
+    ///
+    /// Examples:
+    ///   steadfast policy simulate background --outage 10s --rps 800 --clients 200
+    ///   steadfast policy simulate payments --file policies.toml --max-recovery 15s
+    #[command(verbatim_doc_comment)]
+    Simulate(simulate::Args),
     /// Print the JSON Schema of policy files, for editors
     Schema,
 }
@@ -25,6 +38,7 @@ pub(crate) enum Policy {
 pub(crate) fn run(command: Policy) -> Result<ExitCode> {
     match command {
         Policy::Check(args) => check::run(&args),
+        Policy::Simulate(args) => simulate::run(&args),
         Policy::Schema => {
             print!("{}", steadfast_resilience::policy::json_schema());
             Ok(ExitCode::SUCCESS)

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 /// Reads a time.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let time: jiff::SignedDuration = text.trim().parse().map_err(|_| {
         if text.trim().parse::<f64>().is_ok() {
             "it needs a unit".to_owned()
@@ -15,7 +18,8 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// Writes a time so that `parse` reads the same.
-pub(super) fn print(time: Duration) -> String {
+#[must_use]
+pub fn print(time: Duration) -> String {
     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let units = [
         (3_600_000_000_000, "h"),

@@ -50,6 +50,12 @@ impl Error {
         Self { file: file.to_owned(), complaints: vec![complaint], source }
     }
 
+    /// The file has nothing of this name.
+    pub(super) fn unknown_name(file: &str, message: String) -> Self {
+        let complaint = Complaint { at: Place::START, key: String::new(), code: Code::UnknownName, message };
+        Self { file: file.to_owned(), complaints: vec![complaint], source: None }
+    }
+
     /// The file's name.
     #[must_use]
     pub fn file(&self) -> &str {
@@ -66,7 +72,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |f: &mut fmt::Formatter<'_>, complaint: &Complaint| match complaint.code {
-            Code::Unreadable => write!(f, "{}: {complaint}", self.file),
+            // Without a key it is about no place in the file.
+            Code::Unreadable | Code::UnknownName if complaint.key.is_empty() => {
+                write!(f, "{}: {complaint}", self.file)
+            }
             _ => write!(f, "{}:{}: {complaint}", self.file, complaint.at),
         };
         for (index, complaint) in self.complaints.iter().enumerate() {

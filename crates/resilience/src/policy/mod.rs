@@ -32,7 +32,7 @@
 
 mod change;
 mod check;
-mod duration;
+pub mod duration;
 mod error;
 mod live;
 mod read;
@@ -57,6 +57,7 @@ pub use schema::json_schema;
 pub use tree::{Format, Place};
 
 use crate::pipeline::Builder;
+use crate::retry::Builder as RetryBuilder;
 use read::Reader;
 use service::Entry;
 use tree::{MAX_BYTES, Node, Places, Value};
@@ -72,6 +73,8 @@ struct Inner {
     file: String,
     default: Entry,
     services: BTreeMap<String, Entry>,
+    /// The retry settings that the file names.
+    retries: BTreeMap<String, RetryBuilder>,
     warnings: Vec<Complaint>,
     /// Every value of the file by its whole key.
     flat: BTreeMap<String, String>,
@@ -118,6 +121,7 @@ impl Policies {
                 file: "the built-in policies".to_owned(),
                 default,
                 services: BTreeMap::new(),
+                retries: BTreeMap::new(),
                 warnings: Vec::new(),
                 flat: BTreeMap::new(),
             }),
@@ -131,6 +135,7 @@ impl Policies {
         }
         let mut reader = Reader::new(root);
         let (default, services) = reader.services();
+        let retries = reader.retries();
         if !reader.complaints.is_empty() {
             return Err(Error::new(name, reader.complaints));
         }
@@ -139,6 +144,7 @@ impl Policies {
                 file: name.to_owned(),
                 default,
                 services: services.into_iter().collect(),
+                retries: retries.into_iter().collect(),
                 warnings: reader.warnings,
                 flat: read::flatten(root),
             }),
@@ -166,6 +172,37 @@ impl Policies {
     /// does not follow later changes of the file: see [`Live::pipeline`] for one that does.
     pub fn pipeline(&self, service: &str) -> Builder {
         self.service(service).builder(service)
+    }
+
+    /// The settings of a pipeline for a service of the file, or for one that has the file's default and this retry policy:
+    /// one of the file, or a preset.
+    ///
+    /// # Errors
+    /// A name that stands for nothing, with the nearest one that does.
+    pub fn named(&self, name: &str) -> Result<Builder, Error> {
+        if let Some(entry) = self.inner.services.get(name) {
+            return Ok(entry.builder(name));
+        }
+        let retry = self.inner.retries.get(name).cloned();
+        let preset = || schema::RETRY.presets.contains(&name).then(|| read::preset(name));
+        match retry.or_else(preset) {
+            Some(retry) => Ok(self.inner.default.builder(name).retry(retry)),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let own = self.services().chain(self.inner.retries.keys().map(String::as_str));
+        let known: Vec<_> = own.chain(schema::RETRY.presets.iter().copied()).collect();
+        let hint = match validate::nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", validate::listed(known.iter().copied())),
+        };
+        let name = name.escape_debug();
+        Error::unknown_name(
+            self.file(),
+            format!("there is no service or retry policy named `{name}`: {hint}"),
+        )
     }
 
     fn service(&self, name: &str) -> &Entry {

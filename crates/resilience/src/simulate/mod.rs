@@ -22,6 +22,7 @@
 
 mod agenda;
 mod comparison;
+mod drawing;
 mod ledger;
 mod report;
 mod run;

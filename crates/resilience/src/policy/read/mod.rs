@@ -61,17 +61,19 @@ impl<'a> Reader<'a> {
             let table = Table::of(node).with_behind(default);
             services.push((key.name.clone(), self.entry(&join("service", &key.name), &key.name, table)));
         }
-        self.unused();
         (standard, services)
     }
 
-    /// Settings that no service names are read too: a mistake in them must not wait for its first use.
-    fn unused(&mut self) {
+    /// The retry settings that the file names. Settings that no service uses are read too: a mistake in them must not wait
+    /// for its first use.
+    pub(super) fn retries(&mut self) -> Vec<(String, RetryBuilder)> {
+        let mut retries = Vec::new();
         for (key, node) in self.file.named("retry") {
             if self.complaints.len() >= MAX_COMPLAINTS {
                 break;
             }
-            let _ = self.retry(node, &join("retry", &key.name), Some(&key.name));
+            let retry = self.retry(node, &join("retry", &key.name), Some(&key.name));
+            retries.push((key.name.clone(), retry));
         }
         for (key, node) in self.file.named("breaker") {
             let _ = self.breaker(node, &join("breaker", &key.name), Some(&key.name));
@@ -83,6 +85,7 @@ impl<'a> Reader<'a> {
         self.complaints.dedup();
         self.warnings.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
         self.warnings.dedup();
+        retries
     }
 
     fn entry(&mut self, path: &str, name: &str, table: Table<'a>) -> Entry {
@@ -335,7 +338,7 @@ enum Found<'a> {
     Preset,
 }
 
-fn preset(name: &str) -> RetryBuilder {
+pub(super) fn preset(name: &str) -> RetryBuilder {
     match name {
         "interactive" => Retry::interactive(),
         "background" => Retry::background(),

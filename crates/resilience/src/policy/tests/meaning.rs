@@ -264,3 +264,23 @@ fn warnings_have_their_places() {
     let told: Vec<_> = policies.warnings().iter().map(|w| (w.at.line, w.key.as_str())).collect();
     assert_eq!(told, [(2, "service.a.attempt_timeout")], "{:?}", policies.warnings());
 }
+
+#[test]
+fn a_name_stands_for_a_service_a_retry_policy_or_a_preset() {
+    let text =
+        "[retry.patient]\nmax_retries = 7\n[service.shop]\nretry = \"patient\"\nattempt_timeout = \"2s\"\n";
+    let policies = Policies::parse(text, Format::Toml, "p.toml").unwrap();
+    let retries = |name: &str| {
+        let pipeline = policies.named(name).unwrap().build().unwrap();
+        pipeline.retry().unwrap().max_retries()
+    };
+    assert_eq!(retries("shop"), Some(7));
+    assert_eq!(retries("patient"), Some(7));
+    assert_eq!(retries("background"), Some(8));
+    let error = policies.named("patiemt").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "p.toml: there is no service or retry policy named `patiemt`: did you mean `patient`? (SF115)"
+    );
+    assert!(Policies::standard().named("nothing like it").unwrap_err().to_string().contains("`interactive`"));
+}

@@ -114,3 +114,14 @@ fn a_quiet_service_and_one_without_limits_run_to_their_end() {
     let report = Scenario::outage(s(2)).rps(20.0).run(&defaults().no_attempt_timeout()).unwrap();
     assert!(report.recovers_within(s(20)), "{report}");
 }
+
+#[test]
+fn a_comparison_is_drawn_the_same_each_time() {
+    let storm = Scenario::outage(s(5)).rps(50.0).look_on(s(20));
+    let waits = crate::simulate::Waits::of(&Retry::standard().build().unwrap(), 1);
+    let draw = || storm.compare(&defaults()).unwrap().to_svg("a <title>", &waits);
+    let drawn = draw();
+    assert_eq!(drawn, draw());
+    assert!(drawn.contains("a &lt;title&gt;") && drawn.ends_with("</svg>\n"));
+    assert!(Variant::ALL.iter().all(|variant| drawn.contains(variant.as_str())), "{drawn}");
+}

@@ -1,0 +1,110 @@
+//! The simulation for people: the waits, one call's timeline, the load, the figures side by side.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use steadfast_resilience::simulate::{Report, Variant};
+
+use super::{Simulated, load, timeline};
+
+/// The most waits that are listed one by one.
+const WAITS_SHOWN: usize = 12;
+
+/// A line of the table: its words, and what it says of a variant.
+type Line = (&'static str, fn(&Report) -> String);
+
+const LINES: [Line; 10] = [
+    ("requests for each call, worst 10 s", |report| format!("{:.2}", report.amplification())),
+    ("requests while it was down", |report| report.sent_in_outage().to_string()),
+    ("worst 0.1 s after its return, by normal", |report| format!("{:.1}x", report.herd_peak())),
+    ("calls succeed again after", recovery),
+    ("calls from the outage until then", |report| report.calls_in_trouble().to_string()),
+    ("  succeeded", |report| report.calls_saved().to_string()),
+    ("  failed", |report| report.calls_failed().to_string()),
+    ("  refused at once, nothing sent", |report| report.calls_refused().to_string()),
+    ("  under way at the end", |report| report.calls_under_way().to_string()),
+    ("slowest success", |report| seconds(report.slowest_success())),
+];
+
+impl Simulated<'_> {
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{}\n\n", self.title());
+        self.waits(&mut text);
+        let _ = writeln!(text, "\none call to a service that stays down, with mean waits (x: an attempt)\n");
+        text.push_str(&timeline::draw(&self.waits.attempts()));
+        text.push('\n');
+        text.push_str(&load::draw(&self.comparison));
+        text.push('\n');
+        self.table(&mut text);
+        text
+    }
+
+    fn waits(&self, text: &mut String) {
+        let waits = self.waits.all();
+        if waits.is_empty() {
+            let _ = writeln!(text, "no retries");
+            return;
+        }
+        let _ =
+            writeln!(text, "wait before each retry    shortest      mean   longest   mean since the call");
+        let attempts = self.waits.attempts();
+        for (number, wait) in waits.iter().enumerate().take(WAITS_SHOWN) {
+            let since = attempts.get(number + 1).copied().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "{:>22}  {:>10}{:>10}{:>10}{:>22}",
+                number + 1,
+                seconds(wait.shortest),
+                seconds(wait.mean),
+                seconds(wait.longest),
+                seconds(since)
+            );
+        }
+        if waits.len() > WAITS_SHOWN {
+            let _ = writeln!(text, "{:>22}  and {} more", "...", waits.len() - WAITS_SHOWN);
+        }
+        let _ = writeln!(
+            text,
+            "{:>22}  {}; the waits take {} at the longest",
+            "then",
+            self.waits.stop(),
+            seconds(self.waits.longest())
+        );
+    }
+
+    fn table(&self, text: &mut String) {
+        let _ = write!(text, "{:<40}", "");
+        for variant in Variant::ALL {
+            let _ = write!(text, "{:>12}", variant.as_str());
+        }
+        text.push('\n');
+        for (words, value) in LINES {
+            let _ = write!(text, "{words:<40}");
+            for (_, report) in self.comparison.reports() {
+                let _ = write!(text, "{:>12}", value(report));
+            }
+            text.push('\n');
+        }
+        if let Some(report) = self.as_written() {
+            let _ = writeln!(
+                text,
+                "\nThe worst 0.1 s of normal times has {:.1}x the mean.",
+                report.steady_peak()
+            );
+        }
+    }
+}
+
+pub(super) fn recovery(report: &Report) -> String {
+    report.recovery().map_or_else(|| "never".to_owned(), seconds)
+}
+
+/// A time with as many digits as matter.
+pub(super) fn seconds(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds >= 7200.0 => format!("{:.1} h", seconds / 3600.0),
+        seconds if seconds >= 600.0 => format!("{:.1} min", seconds / 60.0),
+        seconds if seconds >= 1.0 || seconds == 0.0 => format!("{seconds:.1} s"),
+        seconds => format!("{:.0} ms", seconds * 1000.0),
+    }
+}
