@@ -1,14 +1,16 @@
-//! `cargo xtask readme`: runs the commands that README.md shows, so that they cannot rot.
-//! Runs each line of a fenced `sh` block whose command is cargo; what it leaves out, it names.
+//! `cargo xtask readme`: runs the commands that README.md and the guide show, so that they cannot rot.
+//! Runs each line of a fenced `sh` block whose command is cargo; what it leaves out, it names. A `text` block that follows
+//! must be what the last of them printed, and a drawing that it writes must be the one that is checked in.
+//! `STEADFAST_BLESS=1 cargo xtask readme` writes what was printed into the pages.
 
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::Cmd;
 use crate::step::Note;
 
-const PAGE: &str = "README.md";
+const PAGES: [&str; 2] = ["README.md", "docs/guide/simulating.md"];
 
 /// Commands that are not run, by how they start.
 const LEFT_OUT: [(&str, &str); 7] = [
@@ -22,20 +24,115 @@ const LEFT_OUT: [(&str, &str); 7] = [
 ];
 
 pub(crate) fn run() -> Result<Note> {
-    let page = fs::read_to_string(PAGE).with_context(|| format!("cannot read {PAGE}"))?;
-    let lines = shell_lines(&page);
-    let mut count = 0;
-    for line in &lines {
-        match left_out(line) {
-            Some(why) => eprintln!("    not run: {line} ({why})"),
-            None => {
-                Cmd::shell(line).run()?;
-                count += 1;
+    let bless = std::env::var_os("STEADFAST_BLESS").is_some();
+    let notes = PAGES.iter().map(|page| check(page, bless)).collect::<Result<Vec<_>>>()?;
+    Ok(notes.join("; "))
+}
+
+/// Runs the commands of one page and compares what they print with what it shows.
+fn check(page: &str, bless: bool) -> Result<Note> {
+    let text = fs::read_to_string(page).with_context(|| format!("cannot read {page}"))?;
+    let mut shown = String::new();
+    let (mut ran, mut all, mut printed) = (0, 0, None);
+    for block in blocks(&text) {
+        match block {
+            Block::Shell(source) => {
+                shown.push_str(source);
+                printed = None;
+                for line in shell_lines(source) {
+                    all += 1;
+                    if let Some(why) = left_out(&line) {
+                        eprintln!("    not run: {line} ({why})");
+                        continue;
+                    }
+                    ran += 1;
+                    printed = Some(run_line(&line, bless)?);
+                }
+            }
+            Block::Output(source) => match printed.take() {
+                Some(printed) => shown.push_str(&format!("```text\n{printed}```\n")),
+                None => shown.push_str(source),
+            },
+            Block::Other(source) => {
+                shown.push_str(source);
+                if !source.trim().is_empty() {
+                    printed = None;
+                }
             }
         }
     }
-    ensure!(count > 0, "{PAGE} shows no cargo command in a ```sh block that could be run");
-    Ok(format!("{count} of {} commands run", lines.len()))
+    ensure!(ran > 0, "{page} shows no cargo command in a ```sh block that could be run");
+    if shown != text {
+        differs(page, &text, &shown, bless)?;
+    }
+    Ok(format!("{page}: {ran} of {all} commands run"))
+}
+
+/// Runs one command; a drawing that it writes must be the one that was there.
+fn run_line(line: &str, bless: bool) -> Result<String> {
+    let drawing = line.split_whitespace().skip_while(|word| *word != "--svg").nth(1);
+    let before = drawing.map(fs::read_to_string).transpose();
+    let command = Cmd::shell(line);
+    eprintln!("    $ {command}");
+    let printed = command.stdout()?;
+    if let (Some(path), false) = (drawing, bless) {
+        let after = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+        let before = before.with_context(|| format!("{path} is not checked in"))?;
+        ensure!(before.as_ref() == Some(&after), "{path} was stale: look at the new one and commit it");
+    }
+    Ok(printed)
+}
+
+fn differs(page: &str, text: &str, shown: &str, bless: bool) -> Result<()> {
+    if bless {
+        return fs::write(page, shown).with_context(|| format!("cannot write {page}"));
+    }
+    let pairs = text.lines().zip(shown.lines()).enumerate();
+    let place = pairs.into_iter().find(|(_, (old, new))| old != new);
+    match place {
+        Some((line, (old, new))) => bail!(
+            "{page}:{}: shows\n  {old}\nbut the command prints\n  {new}\nTake it over: STEADFAST_BLESS=1 cargo xtask readme",
+            line + 1
+        ),
+        None => bail!(
+            "{page}: the last output is of another length. Take it over: STEADFAST_BLESS=1 cargo xtask readme"
+        ),
+    }
+}
+
+/// A part of a page, as it stands there.
+enum Block<'a> {
+    Shell(&'a str),
+    Output(&'a str),
+    Other(&'a str),
+}
+
+/// The page in parts: fenced blocks of `sh` and `text`, and what is between.
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let (mut begin, mut at, mut fence) = (0, 0, None);
+    for line in page.split_inclusive('\n') {
+        let word = line.trim();
+        match fence {
+            None if word.starts_with("```") => {
+                blocks.push(Block::Other(&page[begin..at]));
+                (begin, fence) = (at, Some(word));
+            }
+            Some(opened) if word == "```" => {
+                let whole = &page[begin..at + line.len()];
+                blocks.push(match opened {
+                    "```sh" => Block::Shell(whole),
+                    "```text" => Block::Output(whole),
+                    _ => Block::Other(whole),
+                });
+                (begin, fence) = (at + line.len(), None);
+            }
+            _ => {}
+        }
+        at += line.len();
+    }
+    blocks.push(Block::Other(&page[begin..]));
+    blocks
 }
 
 /// Why a line is not run; none if it is.
@@ -97,6 +194,29 @@ mod tests {
     #[test]
     fn a_block_of_another_language_is_not_entered_at_its_end() {
         assert_eq!(shell_lines("```text\nx\n```\ncargo no\n```sh\ncargo a\n```\n"), ["cargo a"]);
+    }
+
+    #[test]
+    fn a_page_is_its_blocks_and_output_belongs_to_the_command_before_it() {
+        let page = "a\n```sh\ncargo x\n```\n\n```text\nold\n```\nb\n```rust\nfn\n```\nend";
+        let parts = blocks(page);
+        let whole: String = parts
+            .iter()
+            .map(|block| match block {
+                Block::Shell(text) | Block::Output(text) | Block::Other(text) => *text,
+            })
+            .collect();
+        assert_eq!(whole, page);
+        let kinds: Vec<_> = parts
+            .iter()
+            .map(|block| match block {
+                Block::Shell(_) => 's',
+                Block::Output(_) => 't',
+                Block::Other(text) if text.trim().is_empty() => ' ',
+                Block::Other(_) => 'o',
+            })
+            .collect();
+        assert_eq!(kinds.iter().collect::<String>(), "os tooo");
     }
 
     #[test]

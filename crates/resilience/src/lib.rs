@@ -70,7 +70,7 @@ pub use retry::Retry;
 pub use story::{Story, Tried};
 
 /// The guide's examples run as tests of this crate.
-#[cfg(all(doctest, feature = "test-util", feature = "tower", feature = "http", feature = "policy"))]
+#[cfg(all(doctest, feature = "simulate", feature = "tower", feature = "http", feature = "policy"))]
 mod guide {
     #[doc = include_str!("../../../docs/guide/retry.md")]
     struct Retry;
@@ -78,6 +78,8 @@ mod guide {
     struct CircuitBreakers;
     #[doc = include_str!("../../../docs/guide/policy-files.md")]
     struct PolicyFiles;
+    #[doc = include_str!("../../../docs/guide/simulating.md")]
+    struct Simulating;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -63,17 +63,8 @@ impl Comparison {
             svg.line((LEFT, y(rate)), (RIGHT, y(rate)), GRID, "");
             svg.text((LEFT - 8.0, y(rate) + 4.0), Anchor::End, 12, QUIET, "", &format!("{rate:.0}"));
         }
-        for tick in 0..=6 {
-            let second = count(seconds) * f64::from(tick) / 6.0;
-            let from_outage = second - begins;
-            svg.text(
-                (x(second), BOTTOM + 18.0),
-                Anchor::Middle,
-                12,
-                QUIET,
-                "",
-                &format!("{from_outage:.0} s"),
-            );
+        for tick in ticks(-begins, count(seconds) - begins) {
+            svg.text((x(begins + tick), BOTTOM + 18.0), Anchor::Middle, 12, QUIET, "", &label(tick));
         }
         svg.line((LEFT, y(mean)), (RIGHT, y(mean)), QUIET, " stroke-dasharray=\"4 4\"");
         svg.text((RIGHT, y(mean) - 4.0), Anchor::End, 12, QUIET, "", "calls");

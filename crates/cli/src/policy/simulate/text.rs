@@ -104,7 +104,8 @@ pub(super) fn seconds(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds >= 7200.0 => format!("{:.1} h", seconds / 3600.0),
         seconds if seconds >= 600.0 => format!("{:.1} min", seconds / 60.0),
-        seconds if seconds >= 1.0 || seconds == 0.0 => format!("{seconds:.1} s"),
+        // What rounds to a second is one: no "1000 ms".
+        seconds if seconds >= 0.95 || seconds == 0.0 => format!("{seconds:.1} s"),
         seconds => format!("{:.0} ms", seconds * 1000.0),
     }
 }

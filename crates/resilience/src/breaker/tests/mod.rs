@@ -13,6 +13,8 @@ mod operator;
 #[cfg(not(shuttle))]
 mod registry;
 #[cfg(not(shuttle))]
+mod reload;
+#[cfg(not(shuttle))]
 mod rule;
 #[cfg(not(shuttle))]
 mod settings;

@@ -27,6 +27,18 @@ fn each_rule_finds_its_bad_file_and_passes_its_good_one() {
             "attempt_timeout = \"2s\"\ncomplete_within = \"5s\"",
             "attempt_timeout = \"1s\"\ncomplete_within = \"9s\"",
         ),
+        // Attempts fit, waits do not.
+        (
+            "longer-than-deadline",
+            "attempt_timeout = \"1s\"\nretry = { strategy = \"fixed\", wait = \"3s\", max_retries = 2 }\ncomplete_within = \"10s\"",
+            "attempt_timeout = \"1s\"\nretry = { strategy = \"fixed\", wait = \"3s\", max_retries = 2 }\ncomplete_within = \"11s\"",
+        ),
+        // The first wait is none.
+        (
+            "longer-than-deadline",
+            "attempt_timeout = \"1s\"\nretry = { strategy = \"fixed\", wait = \"3s\", max_retries = 2 }\ncomplete_within = \"7s\"",
+            "attempt_timeout = \"1s\"\nretry = { strategy = \"fixed\", wait = \"3s\", max_retries = 2, fast_first = true }\ncomplete_within = \"7s\"",
+        ),
         ("no-deadline", "retry = \"background\"", "retry = \"background\"\ncomplete_within = \"20m\""),
         (
             "nested-retries",

@@ -77,3 +77,22 @@ fn shares_that_are_no_shares_are_refused() {
     assert!(Budget::share(1.0).window(ms(100)).build().is_ok());
     assert!(format!("{:?}", Budget::share(0.1).build().unwrap()).contains("0.1"));
 }
+
+#[test]
+fn a_reload_keeps_what_was_paid_in_and_taken_out() {
+    let budget = Budget::share(0.1).reserve(0).window(Duration::from_secs(10)).build().unwrap();
+    (0..100).for_each(|_| budget.deposit(at(0)));
+    assert!((0..4).all(|_| budget.withdraw(at(0))));
+    let same_window = Budget::share(0.2).reserve(0).window(Duration::from_secs(10));
+    budget.reconfigure(&same_window, at(5)).unwrap();
+    assert_eq!(budget.left(at(5)), 16, "a fifth of a hundred, less four");
+    assert_eq!(budget.left(at(11)), 0, "the window stays, and with it the age of what is in it");
+    (0..100).for_each(|_| budget.deposit(at(11)));
+    assert!(budget.withdraw(at(11)));
+    let longer = Budget::share(0.1).reserve(2).window(Duration::from_secs(60));
+    budget.reconfigure(&longer, at(15)).unwrap();
+    assert_eq!(budget.left(at(70)), 9, "in the new window both count as if they had just come");
+    assert_eq!(budget.left(at(90)), 2, "the new reserve");
+    assert!(budget.reconfigure(&Budget::share(2.0), at(90)).is_err());
+    assert_eq!(budget.left(at(90)), 2, "a bad setting changes nothing");
+}
