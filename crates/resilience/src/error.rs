@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::breaker::Refused;
 use crate::classify::{Class, Classify, Kind, Verdict};
+use crate::limit::Limited;
 use crate::problem::Code;
 use crate::retry::Stop;
 use crate::story::Story;
@@ -58,6 +59,8 @@ pub enum Cause<E> {
         /// Whether an attempt was under way: its request may have taken effect.
         under_way: bool,
     },
+    /// A limit on calls refused: nothing was attempted.
+    Limited(Limited),
 }
 
 impl<E> Error<E> {
@@ -164,6 +167,12 @@ impl<E> Error<E> {
         matches!(self.cause, Cause::Refused(_))
     }
 
+    /// Whether a limit on calls refused, so that nothing was attempted.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        matches!(self.cause, Cause::Limited(_))
+    }
+
     /// Whether time ran out.
     #[must_use]
     pub fn is_timed_out(&self) -> bool {
@@ -176,12 +185,14 @@ impl<E> Error<E> {
         self.stop == Stop::Cancelled
     }
 
-    /// When to try again, where somebody said so: the breaker's next probe, or the service's hint. For a clear "try
+    /// When to try again, where somebody said so: the breaker's next probe, the next turn under a rate limit, or the
+    /// service's hint. For a clear "try
     /// again later". Not below a second: while a probe is under way nobody knows when the next one is.
     #[must_use]
     pub fn try_again_in(&self) -> Option<Duration> {
         let told = match &self.cause {
             Cause::Refused(refused) => refused.retry_in(),
+            Cause::Limited(limited) => limited.retry_in,
             _ => self.about.as_deref().and_then(|about| about.next_probe.or_else(|| about.failure?.hint())),
         };
         told.map(|time| time.max(SOONEST))
@@ -201,6 +212,7 @@ impl<E> Error<E> {
             (_, Stop::Cancelled) | (Cause::Cancelled { .. }, _) => Code::Cancelled,
             (Cause::Refused(_), _) => Code::Refused,
             (Cause::TimedOut, _) => Code::TimedOut,
+            (Cause::Limited(_), _) => Code::Limited,
             (Cause::Operation(_), _) => Code::Failed,
         }
     }
@@ -241,6 +253,7 @@ impl<E> fmt::Display for Error<E> {
             Cause::Cancelled { under_way: true } => {
                 f.write_str("was cancelled by its caller during the first try, which may have taken effect")?;
             }
+            Cause::Limited(limited) => write!(f, "was not tried; {limited}")?,
             _ => write!(f, "failed; {}", self.stop)?,
         }
         if let Some(story) = self.story() {
@@ -264,6 +277,7 @@ impl<E: Classify> Classify for Error<E> {
             Cause::TimedOut => Verdict::transient(Kind::TIMEOUT),
             Cause::Refused(refused) => refused.classify(),
             Cause::Cancelled { .. } => Verdict::neutral(Kind::CANCELLED),
+            Cause::Limited(limited) => limited.classify(),
         }
     }
 
@@ -279,6 +293,17 @@ impl Classify for Refused {
     fn classify(&self) -> Verdict {
         let verdict = Verdict::neutral(Kind::REFUSED).without_effect();
         self.retry_in().map_or(verdict, |wait| verdict.with_hint(wait))
+    }
+
+    fn message(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Classify for Limited {
+    fn classify(&self) -> Verdict {
+        let verdict = Verdict::neutral(Kind::REFUSED).without_effect();
+        self.retry_in.map_or(verdict, |wait| verdict.with_hint(wait))
     }
 
     fn message(&self) -> Option<String> {

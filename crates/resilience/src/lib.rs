@@ -42,6 +42,7 @@ pub mod classify;
 pub mod clock;
 mod error;
 mod key;
+pub mod limit;
 mod log;
 pub mod pipeline;
 #[cfg(feature = "policy")]
@@ -64,6 +65,7 @@ pub use cancel::Cancel;
 pub use classify::{Class, Classify, Effect, Kind, Unclassified, Verdict};
 pub use error::{Cause, Error};
 pub use key::IdempotencyKey;
+pub use limit::Limit;
 pub use pipeline::{Attempt, Group, LastGood, Pipeline};
 pub use problem::{BuildError, Code, Problem};
 pub use retry::Retry;

@@ -50,11 +50,13 @@ pub enum Code {
     TimedOut,
     /// SF304: the caller cancelled.
     Cancelled,
+    /// SF305: refused by a limit on calls; the operation was not attempted.
+    Limited,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::BadNumber,
         Self::OutOfRange,
         Self::Contradiction,
@@ -76,6 +78,7 @@ impl Code {
         Self::Failed,
         Self::TimedOut,
         Self::Cancelled,
+        Self::Limited,
     ];
 
     /// The code as it is printed and filed.
@@ -103,6 +106,7 @@ impl Code {
             Self::Failed => "SF302",
             Self::TimedOut => "SF303",
             Self::Cancelled => "SF304",
+            Self::Limited => "SF305",
         }
     }
 }

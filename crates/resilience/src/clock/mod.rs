@@ -160,6 +160,14 @@ impl Clock {
         }
     }
 
+    /// Whether time passes by itself.
+    pub(crate) fn is_real(&self) -> bool {
+        #[cfg(any(test, feature = "test-util"))]
+        return !matches!(self.0, Source::Virtual(_));
+        #[cfg(not(any(test, feature = "test-util")))]
+        true
+    }
+
     pub(crate) const fn is_system(&self) -> bool {
         matches!(self.0, Source::System)
     }

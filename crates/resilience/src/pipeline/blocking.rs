@@ -3,7 +3,6 @@
 use super::call::{Call, Options};
 use super::flow::{Begin, Flow, Last, Next};
 use super::{Attempt, Pipeline};
-use crate::cancel::Listener;
 use crate::classify::{Classifier, Classify, ErrorsOnly};
 use crate::error::Error;
 use crate::retry::Stop;
@@ -63,6 +62,6 @@ fn drive<T, E>(
                 }
             }
         };
-        flow.pipeline.clock.block(wait, flow.listener().map(Listener::cancel));
+        flow.block(wait);
     }
 }

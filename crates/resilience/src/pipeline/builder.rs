@@ -8,6 +8,7 @@ use super::{Inner, OperationSettings, Pipeline};
 use crate::breaker::{self, Breaker};
 use crate::classify::Class;
 use crate::clock::Clock;
+use crate::limit::{self, Limit};
 use crate::problem::{BuildError, Code, Findings};
 use crate::random;
 use crate::retry::{self, Budget, BudgetBuilder, On, Retry};
@@ -26,6 +27,7 @@ pub struct Builder {
     retry_is_explicit: bool,
     budget: Option<Source<BudgetBuilder, Budget>>,
     breaker: Option<Source<breaker::Builder, Breaker>>,
+    limit: Option<Source<limit::Builder, Limit>>,
     attempt_timeout: Option<Duration>,
     server_timeout: Option<Duration>,
     complete_within: Option<Duration>,
@@ -55,6 +57,7 @@ impl Builder {
             retry_is_explicit: false,
             budget: Some(Source::Own(BudgetBuilder::default())),
             breaker: Some(Source::Own(Breaker::standard())),
+            limit: None,
             attempt_timeout: Some(DEFAULT_ATTEMPT_TIMEOUT),
             server_timeout: None,
             complete_within: None,
@@ -137,6 +140,18 @@ impl Builder {
     /// No circuit breaker.
     pub fn no_breaker(mut self) -> Self {
         self.breaker = None;
+        self
+    }
+
+    /// How many calls may be under way, and begin in a second. Default: no limit.
+    pub fn limit(mut self, limit: limit::Builder) -> Self {
+        self.limit = Some(Source::Own(limit));
+        self
+    }
+
+    /// A limit shared with other pipelines, such as one for all services behind the same gateway.
+    pub fn shared_limit(mut self, limit: &Limit) -> Self {
+        self.limit = Some(Source::Shared(limit.clone()));
         self
     }
 
@@ -249,12 +264,17 @@ impl Builder {
             }
             Source::Shared(breaker) => breaker,
         });
+        let limit = self.limit.map(|source| match source {
+            Source::Own(settings) => settings.build_within(findings),
+            Source::Shared(limit) => limit,
+        });
         Inner {
             name: self.name.into(),
             clock: self.clock,
             retry,
             budget,
             breaker,
+            limit,
             attempt_timeout: self.attempt_timeout,
             server_timeout: self.server_timeout,
             complete_within: self.complete_within,

@@ -19,6 +19,7 @@ use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
 use crate::error::{About, Cause, Error};
 use crate::key::CallKey;
+use crate::limit::{Entry, Taken};
 use crate::log;
 use crate::retry::{At, Budget, Decision, FailedTry, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
@@ -41,6 +42,8 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     previous: Option<Kind>,
     /// When the budget paid for the retry that comes next.
     paid: Option<Moment>,
+    /// What the attempt has of the pipeline's limit, or waits for.
+    taken: Option<Box<Taken>>,
     /// Made at the first failure: a call that succeeds never needs them.
     failed: Option<Box<Failed>>,
 }
@@ -102,6 +105,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             outer: own.and_then(|own| own.under).unwrap_or_else(Nesting::current),
             previous: None,
             paid: None,
+            taken: None,
             failed: None,
             pipeline,
             options,
@@ -178,6 +182,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             return Begin::End(Stop::Deadline, None);
         }
+        if self.pipeline.limit.is_some()
+            && let Some(begin) = self.enter(now)
+        {
+            return begin;
+        }
         if let Some(breaker) = self.breaker() {
             let now = self.breaker_now(now);
             match breaker.core().acquire(|| now) {
@@ -185,10 +194,55 @@ impl<P: Deref<Target = Inner>> Flow<P> {
                 Err(refused) => return self.refused(refused, now),
             }
         }
+        if let Some(taken) = &mut self.taken {
+            taken.begin();
+        }
         self.attempt_began = now;
         self.under_way = true;
         self.paid = None;
         Begin::Attempt(self.attempt(now))
+    }
+
+    /// Takes a turn and a place where the pipeline has a limit; `None` when the attempt may begin. A call that the breaker
+    /// would refuse takes nothing and does not wait.
+    #[cold]
+    fn enter(&mut self, now: Moment) -> Option<Begin> {
+        if self.breaker().is_some_and(|breaker| breaker.core().refuses_at(self.breaker_now(now))) {
+            self.taken = None;
+            return None;
+        }
+        let limit = self.pipeline.limit.as_ref()?;
+        let taken = self.taken.get_or_insert_with(|| Box::new(Taken::new(limit)));
+        match taken.enter(now) {
+            Entry::Now => None,
+            Entry::Wait(wait) if self.deadline.is_none_or(|deadline| now + wait < deadline) => {
+                Some(Begin::Wait(wait))
+            }
+            Entry::Wait(wait) if taken.waits_for_place() => {
+                // A place may come sooner than the time that it may take.
+                Some(Begin::Wait(self.deadline.map_or(wait, |deadline| deadline.since(now))))
+            }
+            Entry::Wait(_) => {
+                self.taken = None;
+                Some(Begin::End(Stop::Deadline, None))
+            }
+            Entry::Refused => Some(Begin::End(Stop::Limited, None)),
+        }
+    }
+
+    /// Whether the turn of a call that waits for a place has come; otherwise the waker is told when it has.
+    #[cfg(any(feature = "tokio", feature = "simulate"))]
+    pub(crate) fn is_called(&self, waker: &std::task::Waker) -> bool {
+        self.taken.as_ref().is_some_and(|taken| taken.is_called(waker))
+    }
+
+    /// Holds this thread for the wait that `begin` or `ended` asked for.
+    pub(crate) fn block(&self, wait: Duration) {
+        let cancel = self.listener().map(Listener::cancel);
+        match self.taken.as_ref().filter(|taken| taken.waits_for_place() && self.pipeline.clock.is_real()) {
+            Some(taken) => taken.block(wait, cancel),
+            None => self.pipeline.clock.block(wait, cancel),
+        }
     }
 
     /// A call starts when it is first driven, not when its future is made.
@@ -292,6 +346,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         };
         if by_deadline && limit.is_some_and(|limit| had < limit / IMPATIENT) {
             self.under_way = false;
+            self.leave();
             self.give_place_back();
         } else {
             self.settle(&verdict, now, &words);
@@ -308,9 +363,18 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         rule.map_or(verdict, |(_, class)| verdict.with_class(*class))
     }
 
+    /// The attempt is over: its place is for others, also while this call waits for a retry.
+    #[inline]
+    fn leave(&mut self) {
+        if self.taken.is_some() {
+            self.taken = None;
+        }
+    }
+
     #[inline]
     fn settle(&mut self, verdict: &Verdict, now: Moment, message: Words<'_>) {
         self.under_way = false;
+        self.leave();
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             let took = now.since(self.attempt_began);
             breaker.core().settle(ticket, Ended { verdict, took, now: self.breaker_now(now), message });
@@ -422,6 +486,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         stop: Stop,
         refused: Option<Refused>,
     ) -> Result<T, Error<E>> {
+        let limited = self.taken.as_ref().and_then(|taken| taken.refused());
         self.let_go();
         let story = self.failed.take().map(|failed| {
             let mut story = failed.story;
@@ -433,8 +498,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             (Some(Last::Outcome(Err(error))), _) => Cause::Operation(error),
             (Some(Last::TimedOut), _) => Cause::TimedOut,
             (None, Some(refused)) => return Err(Error::refused(refused)),
-            (None, None) if stop == Stop::Cancelled => Cause::Cancelled { under_way: self.under_way },
-            (None, None) => Cause::TimedOut,
+            (None, None) => match limited {
+                Some(limited) => Cause::Limited(limited),
+                None if stop == Stop::Cancelled => Cause::Cancelled { under_way: self.under_way },
+                None => Cause::TimedOut,
+            },
         };
         Err(Error::new(cause, stop, self.about(story, stop)))
     }
@@ -479,6 +547,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// Gives back what a call holds that goes no further: its place in the breaker, and the price of a retry that is
     /// not made.
     fn let_go(&mut self) {
+        self.leave();
         self.give_place_back();
         if let (Some(paid), Some(budget)) = (self.paid.take(), self.budget()) {
             budget.refund(paid);

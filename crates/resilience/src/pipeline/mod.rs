@@ -7,7 +7,8 @@
 //! | fallback | stands in when the service cannot be had | after everything else was tried |
 //! | retry | tries again, waits in between | sees each attempt's outcome |
 //! | budget | limits retries to a share of what succeeds | a retry must be paid for before it waits |
-//! | breaker | refuses while the service is down | sees every attempt; a refusal costs no attempt and no budget |
+//! | limit | keeps calls within a number and a rate | a place is held while an attempt runs, never while a call waits |
+//! | breaker | refuses while the service is down | sees every attempt; a refusal costs no attempt, no budget and no turn |
 //! | attempt timeout | ends an attempt that takes too long | its end is a failure for breaker and retry |
 //! | operation | yours | |
 //!
@@ -53,6 +54,7 @@ pub use tower::{Layer, ResponseFuture, Service};
 use crate::breaker::Breaker;
 use crate::classify::{Class, ErrorsOnly, Unclassified, UnclassifiedEntry};
 use crate::clock::{Clock, Moment};
+use crate::limit::Limit;
 use crate::log;
 use crate::problem::{BuildError, Problem};
 use crate::random;
@@ -87,6 +89,7 @@ pub(crate) struct Inner {
     pub(crate) retry: Option<Retry>,
     pub(crate) budget: Option<Budget>,
     pub(crate) breaker: Option<Breaker>,
+    pub(crate) limit: Option<Limit>,
     pub(crate) attempt_timeout: Option<Duration>,
     pub(crate) server_timeout: Option<Duration>,
     pub(crate) complete_within: Option<Duration>,
@@ -187,6 +190,12 @@ impl Pipeline {
     #[must_use]
     pub fn budget(&self) -> Option<Budget> {
         self.source.hold().budget.clone()
+    }
+
+    /// The limit on calls, if there is one.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        self.source.hold().limit.clone()
     }
 
     /// Settings that can never take effect, or that hurt. Not errors: it works as told.

@@ -128,15 +128,16 @@ impl<'p, C> Call<'p, C> {
                 }
             };
             let sleep = std::pin::pin!(flow.pipeline.clock.sleep(wait));
-            wait_or_cancel(sleep, flow.listener()).await;
+            wait_or_cancel(sleep, &flow).await;
         }
     }
 }
 
-/// Ends with the wait or with the wish to stop, which the next `begin` sees.
-async fn wait_or_cancel(mut sleep: Pin<&mut Sleep>, cancel: Option<&Listener>) {
+/// Ends with the wait, with a place that became free or with the wish to stop, which the next `begin` sees.
+async fn wait_or_cancel<P: Deref<Target = Inner>>(mut sleep: Pin<&mut Sleep>, flow: &Flow<P>) {
     std::future::poll_fn(|cx| {
-        if cancel.is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready()) {
+        let cancelled = flow.listener().is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready());
+        if cancelled || flow.is_called(cx.waker()) {
             return Poll::Ready(());
         }
         sleep.as_mut().poll(cx)
@@ -279,7 +280,9 @@ where
                     }
                 }
                 StageProjection::Waiting { sleep } => {
-                    ready!(sleep.poll(cx));
+                    if !this.flow.is_called(cx.waker()) {
+                        ready!(sleep.poll(cx));
+                    }
                     this.stage.set(Stage::Between);
                     continue;
                 }

@@ -53,6 +53,8 @@ pub enum Stop {
     BudgetSpent,
     /// The circuit breaker refuses: the fault is not transient.
     BreakerOpen,
+    /// A limit on calls refuses.
+    Limited,
     /// The caller cancelled.
     Cancelled,
     /// This policy leaves retrying to the one around it.
@@ -78,6 +80,7 @@ impl Stop {
             Self::Deadline => "the deadline leaves no room for another try",
             Self::BudgetSpent => "the retry budget is spent",
             Self::BreakerOpen => "the circuit is open",
+            Self::Limited => "the limit on calls is reached",
             Self::Cancelled => "the caller cancelled",
             Self::NestedFailFast => "retrying is left to the outer policy",
             Self::NoRetry => "it is not retried",

@@ -1,5 +1,8 @@
 //! The run: takes one event after the other and drives real calls with it. Nothing waits and nothing sleeps.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use super::agenda::{Agenda, Event, Turn};
@@ -13,6 +16,7 @@ use crate::log;
 use crate::pipeline::{self, Begin, Driven, Next, Pipeline};
 use crate::problem::BuildError;
 use crate::random::Rng;
+use crate::sync::{Mutex, lock};
 
 pub(super) fn run(scenario: &Scenario, policy: &pipeline::Builder) -> Result<Report, BuildError> {
     let clock = VirtualClock::new();
@@ -44,6 +48,7 @@ struct World<'p> {
     service: Service,
     ledger: Ledger,
     arrivals: Arrivals,
+    bells: Bells,
     end: Moment,
 }
 
@@ -64,6 +69,7 @@ impl<'p> World<'p> {
             service,
             ledger: Ledger::new(end),
             arrivals,
+            bells: Bells::default(),
             end,
         }
     }
@@ -79,6 +85,9 @@ impl<'p> World<'p> {
                 Event::Answer(turn) => self.ended(turn, Ok(()), now),
                 Event::TimedOut(turn) => self.timed_out(turn, now),
                 Event::Woken(turn) => self.woken(turn, now),
+            }
+            while let Some(turn) = self.bells.rung() {
+                self.woken(turn, now);
             }
         }
         self.ledger
@@ -108,7 +117,13 @@ impl<'p> World<'p> {
         let turn = self.new_turn(number);
         let Some(call) = &mut self.calls[number as usize] else { return };
         match call.flow.begin() {
-            Begin::Wait(wait) => self.agenda.enter(now + wait, Event::Woken(turn)),
+            Begin::Wait(wait) => {
+                // A place under a limit may become free sooner.
+                if call.flow.is_called(&self.bells.bell(turn)) {
+                    self.bells.ring(turn);
+                }
+                self.agenda.enter(now + wait, Event::Woken(turn));
+            }
             Begin::End(..) => self.close(number, false, now),
             Begin::Attempt(attempt) => {
                 self.ledger.sent(now, attempt.number());
@@ -183,6 +198,38 @@ impl<'p> World<'p> {
         for turn in lost {
             self.ended(turn, Err(failure), self.clock.now());
         }
+    }
+}
+
+/// The calls that were told that it is their turn.
+#[derive(Default)]
+struct Bells {
+    rung: Arc<Mutex<VecDeque<Turn>>>,
+}
+
+/// Rings for one turn of one call.
+struct Bell {
+    rung: Arc<Mutex<VecDeque<Turn>>>,
+    turn: Turn,
+}
+
+impl Bells {
+    fn bell(&self, turn: Turn) -> Waker {
+        Waker::from(Arc::new(Bell { rung: Arc::clone(&self.rung), turn }))
+    }
+
+    fn ring(&self, turn: Turn) {
+        lock(&self.rung).push_back(turn);
+    }
+
+    fn rung(&self) -> Option<Turn> {
+        lock(&self.rung).pop_front()
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        lock(&self.rung).push_back(self.turn);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the pipeline: all doors, in virtual time.
 
 mod cancel;
+mod crowd;
 mod doors;
 mod fallback;
 mod limits;

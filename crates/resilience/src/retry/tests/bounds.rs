@@ -99,3 +99,47 @@ proptest! {
         prop_assert!(wait >= hint && wait <= hint.mul_f64(1.2) + Duration::from_nanos(2));
     }
 }
+
+/// The longest wait that a policy is said to have is one that it comes near to, and never passes.
+#[cfg(feature = "policy")]
+#[test]
+fn the_longest_wait_is_come_near_to_and_never_passed() {
+    let (first, step) = (Duration::from_millis(100), Duration::from_millis(300));
+    let strategies = || {
+        [
+            Retry::fixed(step),
+            Retry::incremental(first, step),
+            Retry::schedule([step, first, step]),
+            Retry::exponential().min_backoff(first).delta_backoff(step).max_backoff(Duration::from_secs(2)),
+        ]
+    };
+    for jitter in [Jitter::None, Jitter::SPECIFIED, Jitter::Full, Jitter::Equal] {
+        for (number, builder) in strategies().into_iter().enumerate() {
+            let retry = builder.jitter(jitter).max_retries(3).build().unwrap();
+            for retries in 1..=3 {
+                let longest = retry.longest_waits(retries) - retry.longest_waits(retries - 1);
+                let drawn = (0..2_000).map(|seed| nth_wait(&retry, retries, seed)).max().unwrap();
+                assert!(drawn <= longest, "{jitter:?}, strategy {number}: {drawn:?} is beyond {longest:?}");
+                let near = longest.mul_f64(0.99);
+                assert!(
+                    drawn >= near,
+                    "{jitter:?}, strategy {number}: {drawn:?} never comes near {longest:?}"
+                );
+            }
+        }
+    }
+    let fast = Retry::fixed(step).no_jitter().fast_first().max_retries(300).build().unwrap();
+    assert_eq!(fast.longest_waits(3), step * 2, "the first wait is none");
+    assert_eq!(fast.longest_waits(300), step * 299);
+}
+
+#[cfg(feature = "policy")]
+fn nth_wait(retry: &Retry, n: u32, seed: u64) -> Duration {
+    let mut state = retry.start_with(Moment::ZERO, Rng::seeded(seed));
+    let failure = Verdict::transient(Kind::TIMEOUT);
+    let waits = (0..n).map(|_| match retry.next(&mut state, &failure, At::now(Moment::ZERO)) {
+        Decision::After(wait) => wait,
+        Decision::Stop(stop) => panic!("{stop}"),
+    });
+    waits.last().unwrap()
+}

@@ -125,3 +125,17 @@ fn a_comparison_is_drawn_the_same_each_time() {
     assert!(drawn.contains("a &lt;title&gt;") && drawn.ends_with("</svg>\n"));
     assert!(Variant::ALL.iter().all(|variant| drawn.contains(variant.as_str())), "{drawn}");
 }
+
+#[test]
+fn limits_on_calls_take_part() {
+    let storm = Scenario::outage(s(5)).rps(100.0).clients(1);
+    let plain = three_attempts().no_retry();
+    let limit = crate::Limit::concurrent(20).waiting(5).max_wait(s(1));
+    let free = storm.run(&plain).unwrap();
+    let limited = storm.run(&plain.limit(limit)).unwrap();
+    assert!(free.sent_in_outage() > 400, "{free}");
+    // Twenty under way, each for the second that an attempt may take.
+    assert!((80..=140).contains(&limited.sent_in_outage()), "{limited}");
+    assert!(limited.calls_refused() > 300, "{limited}");
+    assert!(limited.recovers_within(s(2)), "{limited}");
+}

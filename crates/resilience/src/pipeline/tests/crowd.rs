@@ -1,0 +1,211 @@
+//! Limits on calls, as whole pipelines keep them.
+
+use std::cell::Cell;
+
+use super::*;
+use crate::cancel::Cancel;
+use crate::error::Cause;
+use crate::limit::{self, By, Limit};
+use crate::problem::Code;
+
+fn limited(limit: limit::Builder) -> (VirtualClock, Pipeline) {
+    bench(|builder| builder.limit(limit))
+}
+
+/// Where the clock stands when a test begins.
+fn start() -> Moment {
+    Moment::ZERO + s(1)
+}
+
+/// A call that takes this long, and notes how many were inside with it.
+async fn busy(
+    clock: &VirtualClock,
+    inside: &Cell<u32>,
+    most: &Cell<u32>,
+    time: Duration,
+) -> Result<(), Fault> {
+    inside.set(inside.get() + 1);
+    most.set(most.get().max(inside.get()));
+    clock.timer(time).await;
+    inside.set(inside.get() - 1);
+    Ok(())
+}
+
+#[test]
+fn no_more_than_the_limit_are_under_way_and_the_rest_wait_in_their_order() {
+    let (clock, pipeline) = limited(Limit::concurrent(2).waiting(10).max_wait(s(60)));
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let call = || pipeline.run(|_| busy(&clock, &inside, &most, s(1)));
+    let done = clock.block_on(async { tokio::join!(call(), call(), call(), call(), call()) });
+    assert!([done.0, done.1, done.2, done.3, done.4].iter().all(Result::is_ok));
+    assert_eq!(most.get(), 2);
+    assert_eq!(clock.now(), start() + s(3), "five calls of a second, two at once");
+    let limit = pipeline.limit().unwrap();
+    assert_eq!((limit.in_flight(), limit.waiting(), limit.refused()), (0, 0, 0));
+}
+
+#[test]
+fn a_call_without_room_is_refused_at_once_and_says_so() {
+    let (clock, pipeline) = limited(Limit::concurrent(1));
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let call = || pipeline.run(|_| busy(&clock, &inside, &most, s(1)));
+    let (first, second) = clock.block_on(async { tokio::join!(call(), call()) });
+    assert!(first.is_ok());
+    let error = second.unwrap_err();
+    assert!(error.is_limited() && !error.is_refused() && error.story().is_none());
+    assert_eq!((error.stop(), error.code()), (Stop::Limited, Code::Limited));
+    assert!(error.allows_fallback());
+    assert!(matches!(error.cause(), Cause::Limited(limited) if limited.by == By::Concurrency));
+    let name = pipeline.name();
+    assert_eq!(
+        error.to_string(),
+        format!("a call to `{name}` was not tried; too many calls are under way [SF305]")
+    );
+    assert_eq!(pipeline.limit().unwrap().refused(), 1);
+}
+
+#[test]
+fn who_waits_too_long_is_refused_and_who_has_a_deadline_ends_at_it() {
+    let (clock, pipeline) = limited(Limit::concurrent(1).waiting(10).max_wait(s(2)));
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let long = || pipeline.run(|_| busy(&clock, &inside, &most, s(9)));
+    let hurried = || pipeline.call().complete_within(s(1)).run(|_| busy(&clock, &inside, &most, s(9)));
+    let (first, second, third) = clock.block_on(async {
+        tokio::join!(long(), async { (long().await, clock.now()) }, async { (hurried().await, clock.now()) })
+    });
+    assert!(first.is_ok());
+    assert_eq!((second.0.unwrap_err().stop(), second.1), (Stop::Limited, start() + s(2)));
+    assert_eq!((third.0.unwrap_err().stop(), third.1), (Stop::Deadline, start() + s(1)));
+    assert_eq!(pipeline.limit().unwrap().waiting(), 0);
+}
+
+#[test]
+fn a_place_is_not_held_while_a_call_waits_for_its_retry() {
+    let (clock, pipeline) = limited(Limit::concurrent(1));
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let (failing, other) = clock.block_on(async {
+        tokio::join!(
+            pipeline
+                .run(|attempt| async move { if attempt.number() == 0 { Err(Fault::BUSY) } else { Ok(()) } }),
+            pipeline.run(|_| busy(&clock, &inside, &most, ms(500))),
+        )
+    });
+    assert!(failing.is_ok() && other.is_ok(), "the other one ran in the first one's wait of a second");
+}
+
+#[test]
+fn a_retry_without_room_ends_with_the_real_error() {
+    let (clock, pipeline) = limited(Limit::concurrent(1));
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let (failing, other) = clock.block_on(async {
+        tokio::join!(
+            pipeline.run(|_| async { Err::<(), _>(Fault::BUSY) }),
+            pipeline.run(|_| busy(&clock, &inside, &most, s(5))),
+        )
+    });
+    assert!(other.is_ok());
+    let error = failing.unwrap_err();
+    assert_eq!((error.stop(), error.operation()), (Stop::Limited, Some(&Fault::BUSY)));
+}
+
+#[test]
+fn an_open_breaker_refuses_before_anybody_waits_or_uses_a_turn() {
+    let limit = Limit::concurrent(1).waiting(10).rate(1.0).burst(1).max_wait(s(60));
+    let (clock, pipeline) = bench(|builder| builder.limit(limit).breaker(Breaker::standard()));
+    pipeline.breaker().unwrap().force_open(None, "test", "test");
+    for _ in 0..10 {
+        let refused = clock.block_on(pipeline.run(|_| async { Ok::<_, Fault>(()) })).unwrap_err();
+        assert!(refused.is_refused());
+    }
+    assert_eq!(clock.now(), start());
+    pipeline.breaker().unwrap().reset("test", "test");
+    assert!(clock.block_on(pipeline.run(|_| async { Ok::<_, Fault>(()) })).is_ok());
+    assert_eq!(clock.now(), start(), "the first turn was still there");
+}
+
+#[test]
+fn calls_keep_to_the_rate_by_waiting_their_turn() {
+    let (clock, pipeline) = limited(Limit::rate(10.0).burst(1).max_wait(s(60)));
+    for number in 0..20 {
+        clock.block_on(pipeline.run(|_| async { Ok::<_, Fault>(()) })).unwrap();
+        assert_eq!(clock.now(), start() + ms(100) * number);
+    }
+}
+
+#[test]
+fn beyond_the_rate_a_call_is_refused_with_the_time_of_its_turn() {
+    let (clock, pipeline) = limited(Limit::rate(0.1).burst(1));
+    assert!(clock.block_on(pipeline.run(|_| async { Ok::<_, Fault>(()) })).is_ok());
+    let error = clock.block_on(pipeline.run(|_| async { Ok::<_, Fault>(()) })).unwrap_err();
+    assert_eq!((error.stop(), error.try_again_in()), (Stop::Limited, Some(s(10))));
+}
+
+#[test]
+fn a_call_that_is_cancelled_in_the_queue_leaves_it_and_gives_its_turn_back() {
+    let limit = Limit::concurrent(1).waiting(10).rate(1.0).burst(2).max_wait(s(60));
+    let (clock, pipeline) = limited(limit);
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let cancel = Cancel::new();
+    let (first, second, ()) = clock.block_on(async {
+        tokio::join!(
+            pipeline.run(|_| busy(&clock, &inside, &most, s(5))),
+            pipeline.call().cancel(&cancel).run(|_| busy(&clock, &inside, &most, s(5))),
+            async {
+                clock.timer(ms(10)).await;
+                assert_eq!(pipeline.limit().unwrap().waiting(), 1);
+                cancel.cancel();
+            }
+        )
+    });
+    assert!(first.is_ok() && second.unwrap_err().is_cancelled());
+    assert_eq!(pipeline.limit().unwrap().waiting(), 0);
+    drop(pipeline.run(|_| async { Ok::<_, Fault>(()) }));
+    assert_eq!(pipeline.limit().unwrap().in_flight(), 0);
+}
+
+#[test]
+fn a_dropped_or_panicking_call_gives_its_place_to_the_next() {
+    let (clock, pipeline) = limited(Limit::concurrent(1).waiting(1).max_wait(s(60)));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        clock.block_on(pipeline.run(|_| async { if true { panic!("bug") } else { Ok::<(), Fault>(()) } }))
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(pipeline.limit().unwrap().in_flight(), 0);
+    let (dropped, next) = clock.block_on(async {
+        tokio::join!(
+            async {
+                let hanging = pipeline.run(|_| std::future::pending::<Result<(), Fault>>());
+                tokio::select! { _ = hanging => true, () = clock.timer(s(1)) => false }
+            },
+            pipeline.run(|_| async { Ok::<_, Fault>(()) }),
+        )
+    });
+    assert!(!dropped && next.is_ok());
+}
+
+#[test]
+fn threads_wait_for_a_place_too() {
+    let pipeline = Pipeline::builder("threads")
+        .limit(Limit::concurrent(2).waiting(100).max_wait(s(60)))
+        .no_breaker()
+        .build()
+        .unwrap();
+    let (inside, most) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let done = pipeline.run_blocking(|_| {
+                        use std::sync::atomic::Ordering::SeqCst;
+                        most.fetch_max(inside.fetch_add(1, SeqCst) + 1, SeqCst);
+                        inside.fetch_sub(1, SeqCst);
+                        Ok::<_, Fault>(())
+                    });
+                    assert!(done.is_ok(), "{done:?}");
+                }
+            });
+        }
+    });
+    assert!(most.into_inner() <= 2);
+    assert_eq!(pipeline.limit().unwrap().in_flight(), 0);
+}
