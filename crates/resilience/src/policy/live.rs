@@ -1,7 +1,7 @@
 //! Policies that follow their file while calls go on.
 //!
 //! A pipeline is one and the same for its name, for ever: a reload puts other settings into it and leaves breaker,
-//! budget and counts. A call keeps the settings that it began with.
+//! budget, limit and counts. A call keeps the settings that it began with.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,11 +13,14 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
+use super::service::Service;
 use super::{Changes, Error, Policies, text_of};
 use crate::breaker::Breaker;
 use crate::clock::Clock;
+use crate::limit::Limit;
 use crate::log;
 use crate::pipeline::{Builder, Inner as Settings, Pipeline};
+use crate::problem::Findings;
 use crate::retry::{Budget, BudgetBuilder};
 
 /// The shortest time between two looks at a file: nobody saves more often, and a file system has other work.
@@ -56,8 +59,15 @@ struct Inner {
 /// One pipeline, and what of it outlives its settings.
 struct Slot {
     settings: Arc<ArcSwap<Settings>>,
+    parts: Parts,
+}
+
+/// What keeps its state through a reload.
+struct Parts {
     breaker: Breaker,
     budget: Budget,
+    /// Made when the file first has one.
+    limit: Mutex<Option<Limit>>,
 }
 
 impl Live {
@@ -161,45 +171,59 @@ impl Slot {
         let standard = (Breaker::standard(), BudgetBuilder::default());
         let breaker = service.breaker.clone().unwrap_or(standard.0);
         let budget = service.budget.clone().unwrap_or(standard.1);
-        // Both were checked when the file was read.
-        let findings = &mut crate::problem::Findings::default();
+        // All were checked when the file was read.
+        let findings = &mut Findings::default();
         let breaker = breaker.clock(clock.clone()).build_within(name, findings);
         let budget = budget.build_within(findings);
-        let settings = Self::settings(name, policies, clock, &breaker, &budget);
-        Self { settings: Arc::new(ArcSwap::from_pointee(settings)), breaker, budget }
-    }
-
-    fn settings(
-        name: &str,
-        policies: &Policies,
-        clock: &Clock,
-        breaker: &Breaker,
-        budget: &Budget,
-    ) -> Settings {
-        let entry = policies.service(name);
-        let service = &entry.service;
-        let mut builder: Builder = entry.builder(name).clock(clock.clone());
-        if service.breaker.is_some() {
-            builder = builder.shared_breaker(breaker);
-        }
-        if service.budget.is_some() {
-            builder = builder.shared_budget(budget);
-        }
-        builder.settings_of_live()
+        let limit = service.limit.clone().map(|limit| limit.build_within(findings));
+        let parts = Parts { breaker, budget, limit: Mutex::new(limit) };
+        let settings = parts.settings(name, policies, clock);
+        Self { settings: Arc::new(ArcSwap::from_pointee(settings)), parts }
     }
 
     fn take_over(&self, name: &str, policies: &Policies, clock: &Clock) {
-        let service = &policies.service(name).service;
-        // What a breaker or budget refuses would have been refused when the file was read.
+        self.parts.reconfigure(&policies.service(name).service, clock);
+        let mut settings = self.parts.settings(name, policies, clock);
+        settings.keep_seen(&self.settings.load());
+        self.settings.store(Arc::new(settings));
+    }
+}
+
+impl Parts {
+    /// What a part refuses would have been refused when the file was read.
+    fn reconfigure(&self, service: &Service, clock: &Clock) {
         if let Some(settings) = &service.breaker {
             let _ = self.breaker.reconfigure(settings);
         }
         if let Some(settings) = &service.budget {
             let _ = self.budget.reconfigure(settings, clock.now());
         }
-        let mut settings = Self::settings(name, policies, clock, &self.breaker, &self.budget);
-        settings.keep_seen(&self.settings.load());
-        self.settings.store(Arc::new(settings));
+        if let Some(settings) = &service.limit {
+            match &mut *self.limit() {
+                Some(limit) => drop(limit.reconfigure(settings)),
+                none => *none = Some(settings.clone().build_within(&mut Findings::default())),
+            }
+        }
+    }
+
+    fn settings(&self, name: &str, policies: &Policies, clock: &Clock) -> Settings {
+        let entry = policies.service(name);
+        let service = &entry.service;
+        let mut builder: Builder = entry.builder(name).clock(clock.clone());
+        if service.breaker.is_some() {
+            builder = builder.shared_breaker(&self.breaker);
+        }
+        if service.budget.is_some() {
+            builder = builder.shared_budget(&self.budget);
+        }
+        if let (Some(_), Some(limit)) = (&service.limit, &*self.limit()) {
+            builder = builder.shared_limit(limit);
+        }
+        builder.settings_of_live()
+    }
+
+    fn limit(&self) -> MutexGuard<'_, Option<Limit>> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::tree::Place;
 use crate::breaker;
 use crate::classify::Class;
+use crate::limit;
 use crate::pipeline::{Builder, OperationSettings, Pipeline};
 use crate::problem::Findings;
 use crate::retry::{self, BudgetBuilder, On};
@@ -18,6 +19,8 @@ pub(super) struct Service {
     pub(super) breaker: Option<breaker::Builder>,
     /// `None`: no budget.
     pub(super) budget: Option<BudgetBuilder>,
+    /// `None`: no limit.
+    pub(super) limit: Option<limit::Builder>,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) no_attempt_timeout: bool,
     pub(super) server_timeout: Option<Duration>,
@@ -97,6 +100,9 @@ impl Service {
             Some(budget) => builder.budget(budget.clone()),
             None => builder.no_budget(),
         };
+        if let Some(limit) = &self.limit {
+            builder = builder.limit(limit.clone());
+        }
         builder = match self.attempt_timeout {
             Some(limit) => builder.attempt_timeout(limit),
             None if self.no_attempt_timeout => builder.no_attempt_timeout(),

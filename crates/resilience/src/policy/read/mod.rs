@@ -2,6 +2,7 @@
 
 mod breaker;
 mod flat;
+mod limit;
 mod retry;
 mod service;
 mod table;
@@ -9,15 +10,17 @@ mod table;
 pub(super) use flat::flatten;
 
 use self::breaker::breaker_values;
+use self::limit::limit_values;
 use self::retry::{retry_values, strategy};
 use self::service::{classes, facts};
 use self::table::{Table, text};
 use super::error::{Complaint, MAX_COMPLAINTS};
-use super::schema::{BREAKER, BUDGET, FILE, RETRY, Section};
+use super::schema::{BREAKER, BUDGET, FILE, LIMIT, RETRY, Section};
 use super::service::{Entry, Operation, Service};
 use super::tree::{Node, Place};
 use super::validate::{join, listed, nearest};
 use crate::breaker::{Breaker, Builder as BreakerBuilder};
+use crate::limit as limits;
 use crate::problem::{BuildError, Code, Findings, Problem};
 use crate::retry::{Budget, BudgetBuilder, Builder as RetryBuilder, Retry};
 
@@ -81,6 +84,9 @@ impl<'a> Reader<'a> {
         for (key, node) in self.file.named("budget") {
             let _ = self.budget(node, &join("budget", &key.name));
         }
+        for (key, node) in self.file.named("limit") {
+            let _ = self.limit(node, &join("limit", &key.name));
+        }
         self.complaints.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
         self.complaints.dedup();
         self.warnings.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
@@ -137,6 +143,7 @@ impl<'a> Reader<'a> {
                 None => Some(BudgetBuilder::default()),
                 Some(node) => self.budget(node, &join(path, "budget")),
             },
+            limit: table.get("limit").and_then(|node| self.limit(node, &join(path, "limit"))),
             attempt_timeout: table.duration("attempt_timeout"),
             no_attempt_timeout: table.word("attempt_timeout") == Some("none"),
             server_timeout: table.duration("server_timeout"),
@@ -283,6 +290,26 @@ impl<'a> Reader<'a> {
         let _ = budget.clone().build_within(&mut findings);
         self.check(path, table, &findings.finish("budget"));
         Some(budget)
+    }
+
+    // ---- limit ----
+
+    /// `None` for no limit at all.
+    fn limit(&mut self, node: &'a Node, path: &str) -> Option<limits::Builder> {
+        if let Some(name) = text(node) {
+            let found = self.look_up(&LIMIT, name, node.at, path);
+            self.leave(&LIMIT, name);
+            return match found {
+                Some(Found::Table(node)) => self.limit(node, &join("limit", name)),
+                _ => None,
+            };
+        }
+        let table = Table::of(node);
+        let limit = limit_values(table);
+        let mut findings = Findings::default();
+        limit.check(&mut findings);
+        self.check(path, table, &findings.finish("limit"));
+        Some(limit)
     }
 
     // ---- names ----

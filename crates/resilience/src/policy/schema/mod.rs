@@ -94,6 +94,12 @@ pub(crate) static FILE: Section = Section {
             "",
             "Retry budgets by name. Each service that names one has its own.",
         ),
+        field(
+            "limit",
+            Named(&Table(&LIMIT)),
+            "",
+            "Limits on calls by name. Each service that names one has its own.",
+        ),
         field("service", Named(&Table(&SERVICE)), "", "Services by name."),
     ],
 };
@@ -117,6 +123,7 @@ pub(crate) static SERVICE: Section = Section {
             "standard",
             "How many retries all calls together may make: a name, or settings in place.",
         ),
+        field("limit", Of(&LIMIT), "none", "How many calls may be made: a name, or settings in place."),
         field(
             "attempt_timeout",
             Either(&[Duration, Word(&["none"])]),
@@ -350,6 +357,25 @@ pub(crate) static BUDGET: Section = Section {
         field("share", Share, "0.1", "Retries as a share of recent successes."),
         field("reserve", Count(0, MANY), "3", "Retries allowed in a window whatever succeeded in it."),
         field("window", Duration, "10s", "How far back successes and retries count."),
+    ],
+};
+
+/// `[limit.NAME]`.
+pub(crate) static LIMIT: Section = Section {
+    name: "limit",
+    doc: "How many calls may be under way, and begin in a second. One that finds no room waits, if it may, or is refused.",
+    presets: &["none"],
+    fields: &[
+        field("concurrent", Count(1, MANY), "none", "Calls under way at once."),
+        field("waiting", Count(0, MANY), "0", "Calls that may wait for a place."),
+        field("rate", Number(0.001, 1e6), "none", "Calls that begin in a second, as a mean."),
+        field(
+            "burst",
+            Count(1, MANY),
+            "rate / 10",
+            "Calls that may begin at once after a quiet time; at least one.",
+        ),
+        field("max_wait", DurationOrZero, "0s", "How long a call may wait for its turn."),
     ],
 };
 

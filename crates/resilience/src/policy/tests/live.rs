@@ -198,3 +198,24 @@ fn what_was_seen_outlives_a_reload() {
     let _ = live.apply(toml("[service.a]\nattempt_timeout = \"5s\"").unwrap());
     assert_eq!(pipeline.unclassified().len(), 1);
 }
+
+#[test]
+fn a_limit_keeps_the_calls_that_are_under_way() {
+    let clock = VirtualClock::new();
+    let live = Live::with_clock(toml("[service.a]\nlimit = { concurrent = 1 }").unwrap(), &clock);
+    let pipeline = live.pipeline("a");
+    let call = |pipeline: &Pipeline| pipeline.run_blocking(|_| Ok::<_, std::io::Error>(()));
+    let refused_inside =
+        || pipeline.run_blocking(|_| Ok::<_, std::io::Error>(call(&live.pipeline("a")).is_err()));
+    assert!(refused_inside().unwrap(), "one place, and it is taken");
+    let outer = pipeline.run_blocking(|_| {
+        live.apply(toml("[service.a]\nlimit = { concurrent = 2 }").unwrap());
+        assert_eq!(pipeline.limit().unwrap().in_flight(), 1, "the one that asks");
+        Ok::<_, std::io::Error>(call(&pipeline).is_ok())
+    });
+    assert!(outer.unwrap(), "a second place since the reload");
+    live.apply(toml("[service.a]\n").unwrap());
+    assert!(pipeline.limit().is_none());
+    live.apply(toml("[service.a]\nlimit = { concurrent = 1 }").unwrap());
+    assert!(refused_inside().unwrap(), "the same limit again");
+}

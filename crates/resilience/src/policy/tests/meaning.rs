@@ -284,3 +284,19 @@ fn a_name_stands_for_a_service_a_retry_policy_or_a_preset() {
     );
     assert!(Policies::standard().named("nothing like it").unwrap_err().to_string().contains("`interactive`"));
 }
+
+#[test]
+fn a_limit_is_read_by_name_or_in_place() {
+    let text = "[limit.few]\nconcurrent = 2\n[service.a]\nlimit = \"few\"\n[service.b]\nlimit = { rate = 5, max_wait = \"1s\" }\n[service.c]\n";
+    let policies = Policies::parse(text, Format::Toml, "p.toml").unwrap();
+    let limit = |name: &str| policies.pipeline(name).build().unwrap().limit();
+    let few = limit("a").unwrap();
+    let places = [(); 3].map(|()| few.try_enter(crate::clock::Moment::ZERO));
+    assert_eq!(places.map(|place| place.is_ok()), [true, true, false]);
+    assert!(limit("b").is_some() && limit("c").is_none());
+    let nothing = Policies::parse("[limit.x]\nwaiting = 3\n", Format::Toml, "p.toml").unwrap_err();
+    assert!(
+        nothing.to_string().starts_with("p.toml:1:1: limit.x.concurrent: it limits nothing"),
+        "{nothing}"
+    );
+}

@@ -22,8 +22,8 @@ fn files_that_the_reader_takes_fit_the_schema_and_others_do_not() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     let good = r#"{"default": {"attempt_timeout": "none"}, "retry": {"r": {"like": "background", "max_retries": "unlimited",
         "max_elapsed": "1m 30s", "jitter": 0.3, "kinds": {"conflict": 2}}}, "breaker": {"b": {"ratio": "none",
-        "slow": {"over": "1s", "share": 0.5}, "trip_at_once": ["offline"]}}, "budget": {"c": {"share": 0.1}},
-        "service": {"s": {"retry": {"strategy": "schedule", "waits": ["0s", "3s"]}, "breaker": "b",
+        "slow": {"over": "1s", "share": 0.5}, "trip_at_once": ["offline"]}}, "budget": {"c": {"share": 0.1}}, "limit": {"l": {"concurrent": 5, "rate": 0.5}},
+        "service": {"s": {"retry": {"strategy": "schedule", "waits": ["0s", "3s"]}, "breaker": "b", "limit": "l",
         "classify": {"terminal": ["conflict", 409]}, "operation": {"o": {"idempotent": false}}}}}"#;
     for bad in [
         r#"{"services": {}}"#,
@@ -34,6 +34,8 @@ fn files_that_the_reader_takes_fit_the_schema_and_others_do_not() {
         r#"{"service": {"s": {"retry": {"waits": "1s"}}}}"#,
         r#"{"service": {"s": {"operation": {"o": {"budget": "none"}}}}}"#,
         r#"{"service": {"s": {"server_timeout": "5"}}}"#,
+        r#"{"limit": {"l": {"concurrent": 0}}}"#,
+        r#"{"service": {"s": {"limit": {"rate": -1}}}}"#,
     ] {
         assert!(!validator.is_valid(&serde_json::from_str(bad).unwrap()), "{bad}");
         assert!(Policies::parse(bad, Format::Json, "bad").is_err(), "{bad}");
@@ -47,10 +49,10 @@ fn files_that_the_reader_takes_fit_the_schema_and_others_do_not() {
 
 #[test]
 fn the_guide_lists_every_key_with_its_default_and_meaning() {
-    use crate::policy::schema::{BREAKER, BUDGET, CLASSIFY, FACTS, OPERATION, RETRY, SERVICE, SLOW};
+    use crate::policy::schema::{BREAKER, BUDGET, CLASSIFY, FACTS, LIMIT, OPERATION, RETRY, SERVICE, SLOW};
     let guide = include_str!("../../../../../docs/guide/policy-files.md");
     let mut listed = 0;
-    for section in [&SERVICE, &OPERATION, &RETRY, &BREAKER, &SLOW, &BUDGET, &CLASSIFY, &FACTS] {
+    for section in [&SERVICE, &OPERATION, &RETRY, &BREAKER, &SLOW, &BUDGET, &LIMIT, &CLASSIFY, &FACTS] {
         for field in section.fields {
             let is_it = |line: &&str| {
                 line.starts_with(&format!("| `{}` |", field.key))
