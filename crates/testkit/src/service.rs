@@ -81,6 +81,7 @@ impl Service {
     }
 
     /// What has happened so far.
+    #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.0.book.ledger()
     }

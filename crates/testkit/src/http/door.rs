@@ -25,6 +25,9 @@ impl Door {
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
+        // And off again while it is held: two that allow it may share a port on Linux as long as neither listens.
+        #[cfg(unix)]
+        socket.set_reuseaddr(false)?;
         Ok(Self::Held(socket))
     }
 
@@ -47,6 +50,8 @@ impl Door {
                 _ => return Err(io::ErrorKind::AddrInUse.into()),
             },
         };
+        #[cfg(unix)]
+        held.set_reuseaddr(true)?;
         *self = Self::Open(held.listen(BACKLOG)?);
         Ok(())
     }

@@ -68,8 +68,13 @@ impl Desk {
     /// Answers, or does not, without asking anybody.
     async fn act(&self, incoming: hyper::Request<Incoming>, entry: Open, decision: &Decision) -> Answered {
         let (head, body) = incoming.into_parts();
-        if !read(body, &entry).await {
-            return Ok(response::finish(response::too_large(), entry, &head.method, &Answer::new()));
+        match read(body, &entry).await {
+            Read::Whole => {}
+            Read::TooLarge => {
+                return Ok(response::finish(response::too_large(), entry, &head.method, &Answer::new()));
+            }
+            // Nobody is there to be answered: dropping the entry says so.
+            Read::BrokenOff => return Err(Closed),
         }
         self.pause(decision.delay).await;
         let (plain, response) = (Answer::new(), response::plain(StatusCode::OK, PLAIN_BODY));
@@ -126,19 +131,26 @@ async fn forward(
     }
 }
 
-/// Reads the body into the ledger; false if it is too large. One that breaks off is the caller's affair: hyper ends the
-/// connection.
-async fn read(mut body: Incoming, entry: &Open) -> bool {
+/// How the reading of a body ended.
+enum Read {
+    Whole,
+    TooLarge,
+    BrokenOff,
+}
+
+/// Reads the body into the ledger.
+async fn read(mut body: Incoming, entry: &Open) -> Read {
     let mut size = 0;
-    while let Some(Ok(frame)) = body.frame().await {
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return Read::BrokenOff };
         let Some(data) = frame.data_ref() else { continue };
         size += data.len();
         entry.took(data);
         if size > MAX_BODY {
-            return false;
+            return Read::TooLarge;
         }
     }
-    true
+    Read::Whole
 }
 
 /// The head of a request as scripts and the ledger see it.

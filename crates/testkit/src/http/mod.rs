@@ -2,21 +2,15 @@
 //! `http`).
 //!
 //! ```
-//! use std::io::{Read as _, Write as _};
-//! use std::net::TcpStream;
 //! use std::time::Duration;
-//! use steadfast_testkit::{Script, http::Server};
+//! use steadfast_testkit::{Answer, Script, http::Server};
 //!
-//! let server = Server::start(Script::throttle(Duration::from_secs(3)).then(Script::succeed()))?;
-//! let ask = || -> std::io::Result<String> {
-//!     let mut client = TcpStream::connect(server.address())?; // any client will do
-//!     client.write_all(b"GET /stock HTTP/1.1\r\nhost: stock\r\nconnection: close\r\n\r\n")?;
-//!     std::io::read_to_string(client)
-//! };
-//! assert!(ask()?.contains("retry-after: 3"));
-//! assert!(ask()?.starts_with("HTTP/1.1 200 OK"));
-//! server.ledger().assert_attempts(2);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # fn main() -> Result<(), steadfast_testkit::Error> {
+//! let service = Server::start(Script::succeed())?; // in your tests: the real one
+//! let stale = Script::answer(Answer::new().header("age", "86400").cut_body_after(1))?;
+//! let proxy = Server::proxy(service.address(), stale.only_marked("x-fault", "on"))?;
+//! println!("call {} instead of {}", proxy.url(), service.url());
+//! # Ok(()) }
 //! ```
 //!
 //! Time is real here. For waits of hours, and for exact ones, use a [`Service`](crate::Service) in process.
@@ -151,6 +145,7 @@ impl Server {
 
     /// What has happened so far. A request ends with the last byte of its answer, so whoever has read an answer finds it
     /// here; that a caller has left is noticed a moment later: see [`ledger_when`](Self::ledger_when).
+    #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.desk.book.ledger()
     }

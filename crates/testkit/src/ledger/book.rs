@@ -175,5 +175,6 @@ impl Taker {
         if let Some(entry) = self.book.pages().entry(self.number) {
             Arc::make_mut(&mut entry.request).take(bytes);
         }
+        self.book.changed();
     }
 }

@@ -24,7 +24,6 @@ pub const MAX_ENTRIES: usize = 10_000;
 
 /// The calls of a service, in the order in which they came.
 #[derive(Clone, Debug, Default)]
-#[must_use = "a ledger is a copy of what has happened so far"]
 pub struct Ledger {
     entries: Vec<Entry>,
     left_out: u64,
@@ -108,6 +107,7 @@ impl Ledger {
     /// let charges = service.ledger().only(|entry| entry.request().path() == "/charges");
     /// charges.assert_attempts(0);
     /// ```
+    #[must_use]
     pub fn only(&self, is_wanted: impl Fn(&Entry) -> bool) -> Self {
         let entries = self.entries.iter().filter(|entry| is_wanted(entry)).cloned().collect();
         Self { entries, left_out: self.left_out, is_part: true }
