@@ -1,5 +1,4 @@
 //! The scripted service in process, alone and behind a pipeline, in virtual time.
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,5 +1,4 @@
 //! The scripted server over a real wire, asked by a plain client.
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 mod client;
 

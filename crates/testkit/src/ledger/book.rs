@@ -81,6 +81,7 @@ impl Book {
     }
 
     /// What is given up from now on was interrupted by the service, or no longer.
+    #[cfg(any(test, feature = "http"))]
     pub(crate) fn interrupt(&self, on: bool) {
         self.interrupting.store(on, Ordering::Release);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steadfast_resilience::IdempotencyKey;
 use steadfast_resilience::clock::VirtualClock;
 
+use super::book::Open;
 use super::*;
 use crate::request::Request;
 
@@ -24,7 +25,7 @@ impl Bench {
         Self { book: Book::new((&clock).into()), clock }
     }
 
-    fn begin(&self, request: Request) -> book::Open {
+    fn begin(&self, request: Request) -> Open {
         self.book.open(request, self.clock.now())
     }
 
