@@ -93,8 +93,7 @@ impl Shared {
         let now = clock.now();
         // Before the decision, so that a switch in between is not missed.
         let mut outages = self.outages.subscribe();
-        let decision = self.player.next(&request, now);
-        let open = self.book.open(request, now);
+        let (decision, open) = self.book.open_with(request, now, |request| self.player.next(request, now));
         let number = open.number();
         let acting = act(clock, &decision.behaviour, decision.delay);
         if before(acting, outages.changed()).await.is_none() {

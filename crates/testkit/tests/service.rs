@@ -82,7 +82,7 @@ fn every_behaviour_means_in_process_what_it_means_on_the_wire() {
 #[test]
 fn a_changed_answer_has_its_status_headers_and_body() {
     let clock = VirtualClock::new();
-    let answer = Answer::new().status(203).header("ETag", "1").header("etag", "2").more_header("etag", "3");
+    let answer = Answer::new().status(203).header("ETag", "1").header("etag", "2").add_header("etag", "3");
     let answer =
         answer.header("gone", "1").without_header("Gone").change_body(|plain| [plain, b"!"].concat());
     let service = Service::new(&clock, Script::answer(answer).unwrap());

@@ -48,10 +48,9 @@ type Answered = Result<Response<Outgoing>, Closed>;
 impl Desk {
     pub(super) async fn serve(&self, incoming: hyper::Request<Incoming>) -> Answered {
         let now = self.book.clock().now();
-        let request = written_down(&incoming);
-        let decision = self.player.next(&request, now);
+        let (decision, entry) =
+            self.book.open_with(written_down(&incoming), now, |request| self.player.next(request, now));
         self.moved_on.notify_one();
-        let entry = self.book.open(request, now);
         match (&decision.behaviour, self.upstream) {
             (Behaviour::Refuse, _) => {
                 entry.close(Ending::Refused);

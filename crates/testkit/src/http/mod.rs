@@ -71,6 +71,14 @@ impl Server {
         Self::launch(ANY_PORT, None, script.into())
     }
 
+    /// A server on an address of your choice, for programs that are told where to call before it starts.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] when that address cannot be had, or [`Error::Thread`].
+    pub fn start_on(address: SocketAddr, script: impl Into<Script>) -> Result<Self, Error> {
+        Self::launch(address, None, script.into())
+    }
+
     /// A proxy on a free port of 127.0.0.1, in front of a real service. What the script calls success is passed on:
     ///
     /// | the script says | the proxy |

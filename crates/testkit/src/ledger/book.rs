@@ -48,7 +48,7 @@ impl Book {
     }
 
     /// Writes down that a call has begun. It ends with [`Open::close`], or is given up when that is dropped.
-    pub(crate) fn open(self: &Arc<Self>, request: Request, now: Moment) -> Open {
+    pub(super) fn open(self: &Arc<Self>, request: &Arc<Request>, now: Moment) -> Open {
         let mut pages = self.pages();
         let (number, event) = (pages.calls, pages.next_event());
         pages.calls += 1;
@@ -59,13 +59,28 @@ impl Book {
                 began: now.since(self.started),
                 ended: None,
                 ending: Ending::UnderWay,
-                request: Arc::new(request),
+                request: Arc::clone(request),
                 order: (event, None),
             });
         }
         drop(pages);
         self.changed();
         Open { book: Arc::clone(self), number, is_kept, is_closed: false }
+    }
+
+    /// Decides what a call meets, and then writes down that it has begun: what stands in the ledger has been decided, so
+    /// that a test which waits for it may change the script. A panic in the decision is written down, too.
+    pub(crate) fn open_with<T>(
+        self: &Arc<Self>,
+        request: Request,
+        now: Moment,
+        decide: impl FnOnce(&Request) -> T,
+    ) -> (T, Open) {
+        let request = Arc::new(request);
+        let witness = Witness { book: self, request: &request, now };
+        let decision = decide(&request);
+        drop(witness);
+        (decision, self.open(&request, now))
     }
 
     pub(crate) fn ledger(&self) -> Ledger {
@@ -104,6 +119,21 @@ impl Pages {
     fn entry(&mut self, number: u64) -> Option<&mut Entry> {
         // Entries are kept from the first on without a gap, so a number is also a place.
         usize::try_from(number).ok().and_then(|place| self.entries.get_mut(place))
+    }
+}
+
+/// Writes a call down whose decision panics: functions of a script are foreign code.
+struct Witness<'b> {
+    book: &'b Arc<Book>,
+    request: &'b Arc<Request>,
+    now: Moment,
+}
+
+impl Drop for Witness<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            drop(self.book.open(self.request, self.now));
+        }
     }
 }
 
@@ -157,8 +187,13 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let interrupted = self.book.interrupting.load(Ordering::Acquire);
-        self.end(if interrupted { Ending::Interrupted } else { Ending::CallerLeft });
+        self.end(if std::thread::panicking() {
+            Ending::Panicked
+        } else if self.book.interrupting.load(Ordering::Acquire) {
+            Ending::Interrupted
+        } else {
+            Ending::CallerLeft
+        });
     }
 }
 

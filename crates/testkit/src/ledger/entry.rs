@@ -24,6 +24,8 @@ pub enum Ending {
     Interrupted,
     /// The caller gave up: it dropped the call, or closed its connection.
     CallerLeft,
+    /// A function of the script panicked, or the caller did.
+    Panicked,
     /// The proxy could not get an answer from its upstream, and answered 502.
     NoUpstream,
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Ending {
             Self::Refused => f.pad("refused"),
             Self::Interrupted => f.pad("interrupted by the switch"),
             Self::CallerLeft => f.pad("the caller gave up"),
+            Self::Panicked => f.pad("a panic ended it"),
             Self::NoUpstream => f.pad("answered 502, no upstream"),
         }
     }

@@ -26,7 +26,7 @@ impl Bench {
     }
 
     fn begin(&self, request: Request) -> Open {
-        self.book.open(request, self.clock.now())
+        self.book.open(&Arc::new(request), self.clock.now())
     }
 
     /// A call of this length and end, after a wait.

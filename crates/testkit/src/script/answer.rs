@@ -63,7 +63,7 @@ impl Answer {
 
     /// A header beside those of its name.
     #[must_use]
-    pub fn more_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn add_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with(name, Header::Add(value.into()))
     }
 

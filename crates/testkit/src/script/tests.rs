@@ -101,7 +101,7 @@ fn an_answer_that_cannot_be_sent_is_refused() {
         (Answer::new().header("a b", "1"), "a b"),
         (Answer::new().header("", "1"), ""),
         (Answer::new().header("x-ok", "one\r\ntwo: 2"), "x-ok"),
-        (Answer::new().more_header("x-ok", "é"), "x-ok"),
+        (Answer::new().add_header("x-ok", "é"), "x-ok"),
         (Answer::new().without_header("ü"), "ü"),
     ] {
         assert!(matches!(Script::answer(answer), Err(Error::Header(found)) if found == name), "{name}");
