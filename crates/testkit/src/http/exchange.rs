@@ -52,7 +52,9 @@ impl Desk {
             self.book.open_with(written_down(&incoming), now, |request| self.player.next(request, now));
         self.moved_on.notify_one();
         match (&decision.behaviour, self.upstream) {
+            // Without reading on: nobody is there.
             (Behaviour::Refuse, _) => {
+                self.pause(decision.delay).await;
                 entry.close(Ending::Refused);
                 Err(Closed)
             }
@@ -76,14 +78,14 @@ impl Desk {
             Read::BrokenOff => return Err(Closed),
         }
         self.pause(decision.delay).await;
-        let (plain, response) = (Answer::new(), response::plain(StatusCode::OK, PLAIN_BODY));
+        let plain = Answer::new();
         let (response, answer) = match &decision.behaviour {
             Behaviour::Hang => pending().await,
             Behaviour::Drop | Behaviour::LoseAnswer | Behaviour::Refuse => {
                 entry.close(Ending::Dropped);
                 return Err(Closed);
             }
-            Behaviour::Succeed => (response, &plain),
+            Behaviour::Succeed => (response::plain(StatusCode::OK, PLAIN_BODY), &plain),
             Behaviour::Fail(verdict) => (response::failure(verdict), &plain),
             Behaviour::Answer(answer) => {
                 let response = response::plain(StatusCode::OK, answer.body_of(PLAIN_BODY));
