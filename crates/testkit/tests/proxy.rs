@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use client::{Client, get};
 use steadfast_testkit::http::{MAX_BODY, Server};
-use steadfast_testkit::{Answer, Ending, Script};
+use steadfast_testkit::{Answer, Ending, Ledger, Script};
 
 /// A service that answers `0123456789` with an `etag`, and a proxy in front of it.
 fn bench(script: impl Into<Script>) -> (Server, Server) {
@@ -130,6 +130,20 @@ async fn a_caller_that_leaves_takes_its_request_back_from_the_upstream() {
     let mut client = Client::connect(proxy.address()).await.unwrap();
     client.ask("GET /", &[]).await.unwrap();
     upstream.ledger_when(|ledger| ledger.under_way() == 1).await;
+    drop(client);
+    for server in [&proxy, &upstream] {
+        let ledger = server.ledger_when(|ledger| ledger.under_way() == 0).await;
+        ledger.assert_endings(&[Ending::CallerLeft]);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_in_the_middle_of_its_request_is_not_the_upstreams_fault() {
+    let (upstream, proxy) = bench(Script::succeed());
+    let mut client = Client::connect(proxy.address()).await.unwrap();
+    client.send("POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 10\r\n\r\n12345").await.unwrap();
+    let half_came = |ledger: &Ledger| ledger.entries().iter().any(|entry| entry.request().body_size() == 5);
+    upstream.ledger_when(half_came).await;
     drop(client);
     for server in [&proxy, &upstream] {
         let ledger = server.ledger_when(|ledger| ledger.under_way() == 0).await;

@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use http_body_util::Full;
@@ -162,11 +164,13 @@ impl Body for Outgoing {
 pub(super) struct Passing {
     inner: Incoming,
     taker: Taker,
+    /// Set when the caller does not send all of it: then the upstream is not to blame for what follows.
+    broke_off: Arc<AtomicBool>,
 }
 
 impl Passing {
-    pub(super) const fn new(inner: Incoming, taker: Taker) -> Self {
-        Self { inner, taker }
+    pub(super) const fn new(inner: Incoming, taker: Taker, broke_off: Arc<AtomicBool>) -> Self {
+        Self { inner, taker, broke_off }
     }
 }
 
@@ -180,10 +184,10 @@ impl Body for Passing {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
         let frame = std::task::ready!(Pin::new(&mut this.inner).poll_frame(cx));
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            this.taker.took(data);
+        match &frame {
+            Some(Ok(frame)) => frame.data_ref().into_iter().for_each(|data| this.taker.took(data)),
+            Some(Err(_)) => this.broke_off.store(true, Ordering::Release),
+            None => {}
         }
         Poll::Ready(frame)
     }

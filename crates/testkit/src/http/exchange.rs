@@ -13,7 +13,8 @@ use tokio::sync::Notify;
 
 use super::MAX_BODY;
 use super::body::Outgoing;
-use super::{response, upstream};
+use super::response;
+use super::upstream::{self, Trouble};
 use crate::ledger::{Book, Ending, Open};
 use crate::player::Player;
 use crate::reply::PLAIN_BODY;
@@ -125,7 +126,9 @@ async fn forward(
     };
     match passed {
         Ok(response) => Ok(response::finish(response::changed(response, answer), entry, &method, answer)),
-        Err(error) => {
+        // Nobody is there to be answered: dropping the entry says so.
+        Err(Trouble::CallerLeft) => Err(Closed),
+        Err(Trouble::Upstream(error)) => {
             entry.close(Ending::NoUpstream);
             Ok(response::no_upstream(upstream, &error))
         }

@@ -1,6 +1,8 @@
 //! What is behind a proxy: asked over a connection of its own for each request, so that no fault of one reaches another.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -18,19 +20,37 @@ use super::body::{BoxError, Outgoing, Passing};
 use crate::ledger::Taker;
 use crate::script::{Answer, Body};
 
+/// Why there is no answer to pass on.
+pub(super) enum Trouble {
+    /// The caller broke off in the middle of its request.
+    CallerLeft,
+    Upstream(BoxError),
+}
+
+impl<E: Into<BoxError>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Upstream(error.into())
+    }
+}
+
 /// Passes a request on and waits for the head of the answer.
 pub(super) async fn ask(
     incoming: Request<Incoming>,
     upstream: SocketAddr,
     taker: Taker,
-) -> Result<Response<Incoming>, BoxError> {
+) -> Result<Response<Incoming>, Trouble> {
     let stream = TcpStream::connect(upstream).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer's body, or when that is dropped. What goes wrong shows there.
     drop(tokio::spawn(connection));
-    let mut request = incoming.map(|body| Passing::new(body, taker));
+    let broke_off = Arc::new(AtomicBool::new(false));
+    let mut request = incoming.map(|body| Passing::new(body, taker, Arc::clone(&broke_off)));
     strip(request.headers_mut());
-    let mut response = sender.send_request(request).await?;
+    let mut response = match sender.send_request(request).await {
+        Ok(response) => response,
+        Err(_) if broke_off.load(Ordering::Acquire) => return Err(Trouble::CallerLeft),
+        Err(error) => return Err(error.into()),
+    };
     strip(response.headers_mut());
     Ok(response)
 }
@@ -39,7 +59,7 @@ pub(super) async fn ask(
 pub(super) async fn with_body_of(
     answer: &Answer,
     response: Response<Incoming>,
-) -> Result<Response<Outgoing>, BoxError> {
+) -> Result<Response<Outgoing>, Trouble> {
     if let Body::Same = answer.body {
         return Ok(response.map(Outgoing::passing));
     }
