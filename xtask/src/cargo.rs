@@ -8,8 +8,8 @@ use crate::metadata::Metadata;
 use crate::step::Note;
 use crate::tools::{self, Tool};
 
-/// The crate that others use alone, with any choice of features.
-const LIBRARY: &str = "steadfast-resilience";
+/// The crates that others use alone, with any choice of features.
+const LIBRARIES: [&str; 2] = ["steadfast-resilience", "steadfast-testkit"];
 
 pub(crate) fn fmt() -> Result<Note> {
     tools::need(Tool::Rustfmt)?;
@@ -27,14 +27,19 @@ pub(crate) fn clippy() -> Result<Note> {
 /// that the step before has checked are not checked again.
 pub(crate) fn features() -> Result<Note> {
     tools::need(Tool::Clippy)?;
-    let features = Metadata::read()?.features(LIBRARY)?;
-    let alone = |extra: &[&str]| {
-        let bare = Cmd::cargo("clippy --locked --no-default-features -p").arg(LIBRARY).args(extra);
-        bare.args(&["--", "-D", "warnings"]).run()
-    };
-    alone(&[])?;
-    features.iter().try_for_each(|feature| alone(&["--features", feature]))?;
-    Ok(format!("none, and {} alone", features.join(", ")))
+    let metadata = Metadata::read()?;
+    let mut seen = Vec::new();
+    for library in LIBRARIES {
+        let alone = |extra: &[&str]| {
+            let bare = Cmd::cargo("clippy --locked --no-default-features -p").arg(library).args(extra);
+            bare.args(&["--", "-D", "warnings"]).run()
+        };
+        alone(&[])?;
+        let features = metadata.features(library)?;
+        features.iter().try_for_each(|feature| alone(&["--features", feature]))?;
+        seen.extend(features);
+    }
+    Ok(format!("none, and {} alone", seen.join(", ")))
 }
 
 pub(crate) fn test() -> Result<Note> {

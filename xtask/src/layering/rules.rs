@@ -49,6 +49,22 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast-testkit",
+        may_use: &["steadfast-resilience"],
+        never: &[
+            never("rusqlite", "it scripts services and keeps no store"),
+            never("tokio-postgres", "it scripts services and keeps no store"),
+            never("axum", "it speaks HTTP to break it, below what a framework lets one do"),
+            never("reqwest", "it stands in for services; clients are the user's"),
+            never("anyhow", "a library has its own error type, by cause"),
+            never("rand", "randomness comes from resilience, so that a seed replays a script"),
+            only_optional("hyper", "who tests in process pays for no HTTP"),
+            only_optional("hyper-util", "who tests in process pays for no HTTP"),
+            only_optional("http-body-util", "who tests in process pays for no HTTP"),
+        ],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-cli",
         may_use: &["steadfast-resilience"],
         never: &[
