@@ -6,6 +6,8 @@ mod event;
 mod explorer;
 #[cfg(not(shuttle))]
 mod half_open;
+#[cfg(all(not(shuttle), feature = "tokio"))]
+mod health;
 #[cfg(shuttle)]
 mod interleaving;
 #[cfg(not(shuttle))]
