@@ -11,8 +11,8 @@
 //! | attempt timeout | ends an attempt that takes too long | its end is a failure for breaker and retry |
 //! | operation | yours | |
 //!
-//! Doors: [`Pipeline::run`] for async, [`Pipeline::run_mut`] for `&mut` captures, [`Pipeline::run_blocking`], and a
-//! `tower::Layer` (feature `tower`). They share one breaker and one budget. Nothing is held while a call waits.
+//! Doors: [`Pipeline::run`] for async, [`Pipeline::run_mut`] for `&mut` captures, [`Pipeline::run_blocking`], a
+//! `tower::Layer` (feature `tower`), and `Pipeline::send` for requests of `reqwest` (feature `reqwest`). They share one breaker and one budget. Nothing is held while a call waits.
 
 mod attempt;
 mod blocking;
@@ -25,6 +25,8 @@ mod held;
 mod nesting;
 #[cfg(feature = "tokio")]
 mod run;
+#[cfg(feature = "reqwest")]
+mod send;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "tower")]
@@ -45,6 +47,8 @@ pub use fallback::{LastGood, WithFallback};
 pub use group::Group;
 #[cfg(feature = "tokio")]
 pub use run::{Operation, Run};
+#[cfg(feature = "reqwest")]
+pub use send::{SendError, Sending};
 #[cfg(feature = "tower")]
 pub use tower::{Layer, ResponseFuture, Service};
 

@@ -34,6 +34,8 @@
 
 #[cfg(feature = "tokio")]
 mod check;
+#[cfg(feature = "reqwest")]
+mod http;
 mod lease;
 
 use std::borrow::Cow;
@@ -41,6 +43,8 @@ use std::fmt;
 
 #[cfg(feature = "tokio")]
 pub use check::HealthCheck;
+#[cfg(feature = "reqwest")]
+pub use http::http;
 pub(super) use lease::Lease;
 
 #[cfg(any(feature = "tokio", test))]
@@ -90,8 +94,7 @@ impl Health {
         if UP.iter().any(|up| word.eq_ignore_ascii_case(up)) {
             return Self::Up;
         }
-        let kept: String = word.chars().take(WORDS_MAX).collect();
-        Self::down(format!("it reports {kept:?}"))
+        Self::down(reports(word))
     }
 
     /// Whether the service works.
@@ -108,6 +111,12 @@ impl Health {
             Self::Down(reason) => Some(reason),
         }
     }
+}
+
+/// A service's own word: cut, and with everything that could harm a log escaped.
+fn reports(word: &str) -> String {
+    let kept: String = word.chars().take(WORDS_MAX).collect();
+    format!("it reports {kept:?}")
 }
 
 impl fmt::Display for Health {
