@@ -67,7 +67,7 @@ fn broken_off(error: &Error) -> Verdict {
 
 /// Whether the whole answer came, and was not what it should be. A body that broke off is a decode error too.
 fn malformed(error: &Error) -> bool {
-    error.source().is_some_and(|cause| cause.is::<serde_json::Error>())
+    error.source().and_then(|cause| cause.downcast_ref::<serde_json::Error>()).is_some()
 }
 
 /// By its status and headers: see [`http::reply`].

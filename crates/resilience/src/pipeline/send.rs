@@ -37,14 +37,25 @@ impl Pipeline {
     /// - Attempts and their time limit end when the headers are there. The body is read by the caller, outside of the
     ///   pipeline; where that is to be retried too, send and read inside of [`run`](Self::run).
     ///
-    /// ```no_run
-    /// # async fn example(order: serde_json::Value) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # use std::io::{Read as _, Write as _};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// # let url = format!("http://{}/charges", listener.local_addr()?);
+    /// # let service = std::thread::spawn(move || {
+    /// #     let (mut stream, _) = listener.accept()?;
+    /// #     let _ = stream.read(&mut [0; 4096])?;
+    /// #     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\npaid")
+    /// # });
+    /// # let order = serde_json::json!({ "cents": 1299 });
     /// use steadfast_resilience::Pipeline;
     ///
     /// let client = reqwest::Client::new();
     /// let payments = Pipeline::standard("payments");
-    /// let receipt = payments.send(client.post("http://payments/charges").json(&order)).await?;
-    /// let receipt = receipt.error_for_status()?.text().await?;
+    /// let response = payments.send(client.post(url).json(&order)).await?;
+    /// let receipt = response.error_for_status()?.text().await?;
+    /// assert_eq!(receipt, "paid");
     /// # Ok(()) }
     /// ```
     pub fn send(&self, request: RequestBuilder) -> Sending<'_> {
@@ -151,7 +162,7 @@ impl<C> fmt::Debug for Sending<'_, C> {
 
 /// The requests for the attempts of one call.
 enum Copies {
-    Many(Box<Request>),
+    Many(Request),
     /// A body that is a stream, or a request that could not be built.
     One(Option<reqwest::Result<Request>>),
 }
@@ -159,7 +170,7 @@ enum Copies {
 impl Copies {
     fn of(request: reqwest::Result<Request>) -> Self {
         match request {
-            Ok(request) if request.try_clone().is_some() => Self::Many(Box::new(request)),
+            Ok(request) if request.try_clone().is_some() => Self::Many(request),
             once => Self::One(Some(once)),
         }
     }

@@ -110,7 +110,7 @@ async fn serve(listener: TcpListener, replies: Vec<Reply>, ledger: Ledger) {
             ledger.push(received);
             ledger.len() - 1
         };
-        match replies.get(number).or(replies.last()).cloned().unwrap_or(Reply::Hang) {
+        match replies.get(number).or_else(|| replies.last()).cloned().unwrap_or(Reply::Hang) {
             Reply::Hang => hanging.push(stream),
             Reply::BreakOff => drop(stream.write_all(b"HTTP/1.1 200 O").await),
             Reply::BreakOffInBody => {

@@ -21,14 +21,17 @@ const BODY_MAX: usize = 64 * 1024;
 /// It goes around the breaker and is not retried: the next look comes anyway. Leave its time limit to
 /// [`HealthCheck::timeout`](super::HealthCheck::timeout).
 ///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use steadfast_resilience::breaker::health;
 /// use steadfast_resilience::Breaker;
 ///
 /// let breaker = Breaker::standard().build("payments")?;
 /// let check = health::http(reqwest::Client::new(), "http://payments/actuator/health")?;
-/// tokio::spawn(breaker.health_check(check).run());
+/// let checking = tokio::spawn(breaker.health_check(check).run());
+/// // ... and when the program ends:
+/// checking.abort();
 /// # Ok(()) }
 /// ```
 ///

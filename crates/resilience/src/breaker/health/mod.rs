@@ -6,19 +6,18 @@
 //! a database, or the operation that failed, made again.
 //!
 //! ```
-//! use std::time::Duration;
 //! use steadfast_resilience::breaker::{Health, State};
-//! use steadfast_resilience::clock::VirtualClock;
 //! use steadfast_resilience::{Breaker, Kind, Verdict};
 //!
-//! let clock = VirtualClock::new();
-//! let breaker = Breaker::standard().open_for(Duration::from_secs(60)).clock(&clock).build("payments")?;
-//! let mut check = breaker.health_check(|| async { Health::reported("UP") }).every(Duration::from_secs(1));
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let breaker = Breaker::standard().build("payments")?;
+//! let mut check = breaker.health_check(|| async { Health::reported("UP") });
 //!
 //! breaker.trip(&Verdict::transient(Kind::UNREACHABLE));
-//! clock.block_on(check.look()); // in a program: tokio::spawn(check.run())
-//! assert_eq!(breaker.state(), State::HalfOpen); // a minute early; now real calls decide
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! check.look().await; // in a program: tokio::spawn(check.run())
+//! assert_eq!(breaker.state(), State::HalfOpen); // before the open time is over; now real calls decide
+//! # Ok(()) }
 //! ```
 //!
 //! What holds:
