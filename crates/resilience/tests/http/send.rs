@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::Client;
+use reqwest::dns::{Name, Resolve, Resolving};
 use steadfast_resilience::pipeline::{Builder, SendError};
 use steadfast_resilience::retry::{Decision, Stop};
 use steadfast_resilience::{
@@ -197,6 +198,34 @@ async fn a_name_that_nobody_has_is_unreachable_without_effect() {
     let verdict = error.failure().unwrap();
     assert_eq!((verdict.class(), verdict.kind()), (Class::Transient, Kind::UNREACHABLE), "{error:?}");
     assert_eq!(verdict.effect(), Effect::None);
+}
+
+/// A resolver that fails with an error of its own, or never answers.
+struct Resolver {
+    hangs: bool,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, _: Name) -> Resolving {
+        let hangs = self.hangs;
+        Box::pin(async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            Err("nobody knows this name".into())
+        })
+    }
+}
+
+#[tokio::test]
+async fn without_a_connection_there_is_no_effect_whatever_the_reason() {
+    for (hangs, kind) in [(false, Kind::UNREACHABLE), (true, Kind::TIMEOUT)] {
+        let client = Client::builder().dns_resolver(Arc::new(Resolver { hangs })).connect_timeout(SHORT);
+        let request = client.build().unwrap().post("http://api.test/");
+        let error = pipeline().call().max_retries(0).send(request).await.unwrap_err();
+        let expected = Verdict::transient(kind).without_effect();
+        assert_eq!(error.failure(), Some(&expected), "{error:?}");
+    }
 }
 
 #[tokio::test]
