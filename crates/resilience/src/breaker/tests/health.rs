@@ -1,24 +1,23 @@
 //! Health checks, in virtual time: when one is made, what its answer moves, and what it must not. B12.
+//! The timer, the running check and other instances are in `health_beside`.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Ready, pending, ready};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::super::health::{Health, HealthCheck};
 use super::super::plant::Plant;
-use super::super::share::{InstanceId, MemoryExchange, Sharing};
 use super::super::{Change, ChangeCause};
 use super::*;
 use crate::clock::VirtualClock;
 
-const OPEN: u64 = 60;
+pub(super) const OPEN: u64 = 60;
 
-fn builder(clock: &VirtualClock) -> Builder {
+pub(super) fn builder(clock: &VirtualClock) -> Builder {
     Breaker::consecutive(1).open_for(s(OPEN)).growing_to(s(10 * OPEN)).successes_to_close(1).clock(clock)
 }
 
-fn tripped() -> (VirtualClock, Breaker) {
+pub(super) fn tripped() -> (VirtualClock, Breaker) {
     let clock = VirtualClock::new();
     clock.advance(s(1));
     let breaker = build(builder(&clock));
@@ -27,22 +26,25 @@ fn tripped() -> (VirtualClock, Breaker) {
     (clock, breaker)
 }
 
-fn down() -> Health {
+pub(super) fn down() -> Health {
     Health::down("still starting")
 }
 
 /// A check that answers what is in the cell, and counts how often it was asked.
-struct Script {
-    answer: RefCell<Health>,
+pub(super) struct Script {
+    pub(super) answer: RefCell<Health>,
     asked: Cell<u32>,
 }
 
 impl Script {
-    fn new(answer: Health) -> Rc<Self> {
+    pub(super) fn new(answer: Health) -> Rc<Self> {
         Rc::new(Self { answer: RefCell::new(answer), asked: Cell::new(0) })
     }
 
-    fn check(self: &Rc<Self>, breaker: &Breaker) -> HealthCheck<impl FnMut() -> Ready<Health> + use<>> {
+    pub(super) fn check(
+        self: &Rc<Self>,
+        breaker: &Breaker,
+    ) -> HealthCheck<impl FnMut() -> Ready<Health> + use<>> {
         let script = Rc::clone(self);
         breaker
             .health_check(move || {
@@ -55,7 +57,7 @@ impl Script {
     }
 }
 
-fn last(breaker: &Breaker) -> Change {
+pub(super) fn last(breaker: &Breaker) -> Change {
     breaker.history().pop().unwrap()
 }
 
@@ -290,178 +292,6 @@ fn probes_that_hang_after_its_word_cost_a_check_its_name_too() {
     clock.advance(s(30));
     assert!(breaker.try_acquire(clock.now()).is_err());
     assert_eq!((breaker.state(), clock.block_on(check.look())), (State::Open, None));
-}
-
-// B12
-#[test]
-fn instead_of_the_timer_only_a_healthy_answer_lets_probes_through() {
-    let (clock, breaker) = tripped();
-    let script = Script::new(down());
-    let mut check = script.check(&breaker).instead_of_timer();
-    clock.advance(s(2 * OPEN));
-    clock.block_on(check.look());
-    let refused = breaker.try_acquire(clock.now()).unwrap_err();
-    assert_eq!((refused.state(), breaker.state()), (State::Open, State::Open));
-    *script.answer.borrow_mut() = Health::Up;
-    clock.block_on(check.look());
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 1);
-    assert!(breaker.is_closed());
-}
-
-#[test]
-fn a_dropped_check_gives_the_timer_its_word_back_at_once() {
-    let (clock, breaker) = tripped();
-    let mut check = Script::new(down()).check(&breaker).instead_of_timer();
-    clock.advance(s(2 * OPEN));
-    clock.block_on(check.look());
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 0);
-    drop(check);
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 1);
-}
-
-#[test]
-fn a_check_that_is_no_longer_polled_loses_its_word_after_two_looks() {
-    let (clock, breaker) = tripped();
-    let mut check = Script::new(down()).check(&breaker).instead_of_timer();
-    clock.advance(s(2 * OPEN));
-    clock.block_on(check.look());
-    let lease = (s(2) + s(1)) * 2;
-    clock.advance(lease - Duration::from_nanos(1));
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 0);
-    clock.advance(Duration::from_nanos(1));
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 1);
-    drop(check);
-}
-
-#[test]
-fn what_an_operator_holds_open_with_an_end_is_left_to_the_timer() {
-    let (clock, breaker) = tripped();
-    let mut check = Script::new(down()).check(&breaker).instead_of_timer();
-    breaker.force_open(Some(s(5)), "ada", "maintenance");
-    clock.advance(s(5));
-    clock.block_on(check.look());
-    assert_eq!(succeeds(&breaker, clock.now(), 1), 1);
-}
-
-/// Runs a check for a time, beside something else.
-fn run_for(clock: &VirtualClock, time: Duration, check: impl Future<Output = ()>, beside: impl Future) {
-    clock.block_on(async {
-        let end = async {
-            beside.await;
-            clock.timer(time).await;
-        };
-        tokio::select! { () = check => {}, () = end => {} }
-    });
-}
-
-/// When a check of this seed looked, within a minute of an open state.
-fn looks(seed: u64) -> Vec<Duration> {
-    let (clock, breaker) = tripped();
-    let times = RefCell::new(Vec::new());
-    let check = breaker
-        .health_check(|| {
-            times.borrow_mut().push(clock.now() - at(1));
-            ready(down())
-        })
-        .every(s(2))
-        .seed(seed);
-    run_for(&clock, s(OPEN), check.run(), ready(()));
-    times.into_inner()
-}
-
-// B12
-#[test]
-fn looks_come_at_their_interval_and_instances_are_not_in_step() {
-    let (one, two) = (looks(1), looks(2));
-    assert!((25..=38).contains(&one.len()), "{} looks in a minute", one.len());
-    let waits: Vec<_> = one.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(waits.iter().all(|wait| (s(2) - s(2) / 5..=s(2) + s(2) / 5).contains(wait)), "{waits:?}");
-    assert!(one[1..].iter().zip(&two[1..]).all(|(one, two)| one != two), "{one:?} {two:?}");
-    assert_eq!(one, looks(1), "a seed replays them");
-}
-
-#[test]
-fn a_running_check_finds_the_service_up_soon_after_it_is_back() {
-    let (clock, breaker) = tripped();
-    let script = Script::new(down());
-    let check = script.check(&breaker).run();
-    let back = async {
-        clock.timer(s(20)).await;
-        *script.answer.borrow_mut() = Health::Up;
-    };
-    run_for(&clock, s(3), check, back);
-    assert_eq!(breaker.state(), State::HalfOpen);
-    assert!(last(&breaker).at <= at(21) + Duration::from_millis(2400), "{:?}", last(&breaker).at);
-}
-
-#[test]
-fn who_is_refused_while_a_check_has_the_word_is_told_of_its_next_look() {
-    let (clock, breaker) = tripped();
-    let check = Script::new(down()).check(&breaker).instead_of_timer().run();
-    let told = async {
-        clock.timer(s(2 * OPEN)).await;
-        let wait = breaker.try_acquire(clock.now()).unwrap_err().retry_in().unwrap();
-        assert!(wait > Duration::ZERO && wait <= Duration::from_millis(2400), "{wait:?}");
-        assert_eq!(breaker.core().next_probe_in(clock.now()), Some(wait));
-    };
-    run_for(&clock, s(1), check, told);
-}
-
-// B12, B16
-#[test]
-fn among_instances_that_share_a_healthy_answer_lets_one_of_them_probe() {
-    let clock = VirtualClock::new();
-    clock.advance(s(1));
-    let exchange = Arc::new(MemoryExchange::new(&clock));
-    let breakers = [1, 2].map(|seed| builder(&clock).seed(seed).build("shared").unwrap());
-    let sharing = [0, 1].map(|n: u8| {
-        let exchange: Arc<MemoryExchange> = Arc::clone(&exchange);
-        Sharing::new(exchange, InstanceId(n.into()), Duration::from_millis(100))
-            .with(&breakers[usize::from(n)])
-    });
-    for breaker in &breakers {
-        fails(breaker, clock.now(), 1);
-    }
-    let mut checks = breakers.each_ref().map(|breaker| Script::new(Health::Up).check(breaker));
-    for check in &mut checks {
-        clock.block_on(check.look());
-    }
-    let states = || breakers.each_ref().map(Breaker::state);
-    assert_eq!(states(), [State::Open, State::Open], "nobody has the right to probe yet");
-    for _ in 0..3 {
-        for n in [0, 1] {
-            drop(breakers[n].try_acquire(clock.now())); // there are calls to make on both
-            clock.block_on(sharing[n].round()).unwrap();
-        }
-        clock.advance(Duration::from_millis(100));
-    }
-    for check in &mut checks {
-        clock.block_on(check.look());
-    }
-    assert_eq!(states(), [State::HalfOpen, State::Open], "one of them, {OPEN} s early");
-    succeeds(&breakers[0], clock.now(), 1);
-    for sharing in &sharing {
-        clock.block_on(sharing.round()).unwrap();
-    }
-    assert_eq!(states(), [State::Closed, State::Closed]);
-}
-
-#[test]
-fn an_instance_that_only_heard_of_a_trip_keeps_to_the_time_it_heard() {
-    let clock = VirtualClock::new();
-    clock.advance(s(1));
-    let exchange = Arc::new(MemoryExchange::new(&clock));
-    let breakers = [1, 2].map(|seed| builder(&clock).seed(seed).build("shared").unwrap());
-    for (n, breaker) in (0..).zip(&breakers) {
-        let exchange: Arc<MemoryExchange> = Arc::clone(&exchange);
-        let sharing = Sharing::new(exchange, InstanceId(n), Duration::from_millis(100)).with(breaker);
-        fails(&breakers[0], clock.now(), 1);
-        clock.block_on(sharing.round()).unwrap();
-    }
-    assert_eq!(breakers[1].state(), State::Open);
-    let script = Script::new(Health::Up);
-    assert_eq!(clock.block_on(script.check(&breakers[1]).look()), None);
-    assert!(clock.block_on(script.check(&breakers[0]).look()).is_some());
 }
 
 // B12: it reads what the service reports.

@@ -8,6 +8,8 @@ mod explorer;
 mod half_open;
 #[cfg(all(not(shuttle), feature = "tokio"))]
 mod health;
+#[cfg(all(not(shuttle), feature = "tokio"))]
+mod health_beside;
 #[cfg(shuttle)]
 mod interleaving;
 #[cfg(not(shuttle))]
