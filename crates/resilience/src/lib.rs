@@ -30,8 +30,8 @@
 //! [circuit breakers](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/circuit-breakers.md), with when not
 //! to use them; `examples/client.rs` is a complete client.
 //!
-//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `policy` for policies in files, `simulate` for what a
-//! policy does in an outage, and `test-util` for your tests.
+//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `reqwest` for requests through a pipeline, `policy`
+//! for policies in files, `simulate` for what a policy does in an outage, and `test-util` for your tests.
 //!
 //! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -72,7 +72,7 @@ pub use retry::Retry;
 pub use story::{Story, Tried};
 
 /// The guide's examples run as tests of this crate.
-#[cfg(all(doctest, feature = "simulate", feature = "tower", feature = "http", feature = "policy"))]
+#[cfg(all(doctest, feature = "simulate", feature = "tower", feature = "reqwest", feature = "policy"))]
 mod guide {
     #[doc = include_str!("../../../docs/guide/retry.md")]
     struct Retry;

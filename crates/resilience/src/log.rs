@@ -147,6 +147,12 @@ mod with_tracing {
         tracing::warn!(target: CIRCUIT, error = %error.0, "{error}");
     }
 
+    /// At debug: during an outage there is one for each look.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn health_checked(breaker: &str, health: &crate::breaker::Health) {
+        tracing::debug!(target: CIRCUIT, breaker, up = health.is_up(), "a health check found the service {health}");
+    }
+
     pub(crate) fn registry_full(registry: &str, max_keys: usize) {
         tracing::warn!(
             target: CIRCUIT,
@@ -206,6 +212,9 @@ mod without_tracing {
 
     #[cfg(feature = "tokio")]
     pub(crate) fn exchange_silent(_: &crate::breaker::share::ExchangeError) {}
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn health_checked(_: &str, _: &crate::breaker::Health) {}
 
     #[cfg(feature = "policy")]
     pub(crate) fn policies_changed(_: &crate::policy::Changes) {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::core::{Core, MODE_BITS, word};
 use super::event::{Change, ChangeCause, Override};
+use super::health::Health;
 use super::settings::Settings;
 use super::state::{Input, Phase, State, transition};
 use super::trip::{Reason, Trip};
@@ -30,6 +31,10 @@ pub(crate) struct Control {
     pub(super) history: VecDeque<Change>,
     /// How long after the open time another instance's right to probe is respected; `None` when not shared.
     pub(super) probe_grace: Option<std::time::Duration>,
+    /// Whether a health check found the service up in this state, and only the right to probe is missing.
+    pub(super) found_up: bool,
+    /// What the last health check said, and when.
+    pub(super) last_health: Option<(Health, Moment)>,
     rng: Rng,
 }
 
@@ -44,6 +49,8 @@ impl Control {
             forced_by: None,
             history: VecDeque::new(),
             probe_grace: None,
+            found_up: false,
+            last_health: None,
             rng,
         }
     }
@@ -180,6 +187,7 @@ impl Core {
         control.sequence += 1;
         control.epoch = control.epoch.saturating_add(1);
         control.unheard = true;
+        control.found_up = false;
         let cause = self.cause(control, by, input, now);
         self.open_until.store(next.until.as_nanos(), Ordering::Release);
         let gate = match (next.state, control.probe_grace) {
@@ -226,6 +234,7 @@ impl Core {
                 control.forced_by = None;
                 match input {
                     Input::ProbeDue => ChangeCause::ProbeDue,
+                    Input::FoundUp => ChangeCause::FoundUp,
                     Input::Recovered => ChangeCause::Recovered,
                     _ => ChangeCause::Elsewhere,
                 }

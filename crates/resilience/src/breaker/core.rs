@@ -14,6 +14,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::control::Control;
 use super::event::Announcer;
+use super::health::Lease;
 use super::recent::Recent;
 use super::refusing;
 use super::settings::Settings;
@@ -63,6 +64,8 @@ pub(crate) struct Core {
     pub(super) open_until: AtomicU64,
     /// Another instance holds the right to probe until then; 0 when this one may.
     pub(super) probe_gate: AtomicU64,
+    /// Held by a health check that lets probes through in the timer's place.
+    pub(super) check: Lease,
     /// Whether a call came since the last round of sharing that only a probe could have served.
     pub(super) wanted: AtomicBool,
     /// From here on a call is slow, in nanoseconds.
@@ -100,6 +103,7 @@ impl Core {
             known: AtomicBool::new(false),
             open_until: AtomicU64::new(0),
             probe_gate: AtomicU64::new(0),
+            check: Lease::default(),
             wanted: AtomicBool::new(false),
             slow_over: AtomicU64::new(slow_over(&settings)),
             timeout: AtomicU64::new(settings.timeout.map_or(0, nanos)),
@@ -199,7 +203,7 @@ impl Core {
                     None => {} // its generation is over: look again
                 },
                 state => {
-                    if now < self.probe_from() {
+                    if now < self.probe_from() || self.leaves_probing(state, now) {
                         return Err(self.refused(state, now));
                     }
                     self.change(&self.settings(), Some(generation), Input::ProbeDue, None, now);
@@ -223,6 +227,19 @@ impl Core {
     fn probe_from(&self) -> Moment {
         let gate = self.probe_gate.load(Ordering::Acquire);
         Moment::from_nanos(self.open_until.load(Ordering::Acquire).max(gate))
+    }
+
+    /// Whether a health check, and not the timer, lets probes through. What an operator holds open with an end is not
+    /// checked, so there the timer stays.
+    fn leaves_probing(&self, state: State, now: Moment) -> bool {
+        state == State::Open && self.check.is_held(now)
+    }
+
+    /// When somebody who is refused may hope for a probe: after the open time or, where that is over and a health check
+    /// has the word, at its next look.
+    fn hope_from(&self, state: State, now: Moment) -> Moment {
+        let from = self.probe_from();
+        if now >= from && self.leaves_probing(state, now) { self.check.next_look() } else { from }
     }
 
     /// Takes a half-open place: whether there was one, or `None` when the generation is over.
@@ -260,12 +277,12 @@ impl Core {
 
     /// The time until the next probe; `None` when it is held open without an end, zero while a probe is under way.
     pub(crate) fn next_probe_in(&self, now: Moment) -> Option<Duration> {
-        let from = self.probe_from();
+        let from = self.hope_from(self.state(), now);
         (from != Moment::FAR).then(|| from.since(now))
     }
 
     fn refused(self: &Arc<Self>, state: State, now: Moment) -> Refused {
-        let from = self.probe_from().as_nanos();
+        let from = self.hope_from(state, now).as_nanos();
         // While half-open there is no such time: a place may come free at any moment, and this is zero.
         let retry_in = if from == u64::MAX { u64::MAX } else { from.saturating_sub(now.as_nanos()) };
         if !self.known.load(Ordering::Relaxed) && !self.known.swap(true, Ordering::Relaxed) {

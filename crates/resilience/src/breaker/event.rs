@@ -40,6 +40,8 @@ pub enum ChangeCause {
     Tripped(Arc<Trip>),
     /// The open time is over.
     ProbeDue,
+    /// A health check found the service up.
+    FoundUp,
     /// Enough probes succeeded.
     Recovered,
     /// An operator asked for it.
@@ -67,6 +69,7 @@ impl fmt::Display for Change {
         match &self.cause {
             ChangeCause::Tripped(trip) => write!(f, "{trip})"),
             ChangeCause::ProbeDue => f.write_str("the open time is over)"),
+            ChangeCause::FoundUp => f.write_str("a health check found the service up)"),
             ChangeCause::Recovered => f.write_str("probes succeeded)"),
             ChangeCause::Operator(by) => write!(f, "{}: {})", by.who, by.why),
             ChangeCause::Elsewhere => f.write_str("another instance said so)"),

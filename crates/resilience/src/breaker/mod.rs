@@ -22,6 +22,7 @@ mod builder;
 mod control;
 pub(crate) mod core;
 mod event;
+pub mod health;
 mod operator;
 mod permit;
 #[cfg(test)]
@@ -44,6 +45,7 @@ use std::time::Duration;
 
 pub use builder::Builder;
 pub use event::{Change, ChangeCause, Listener, Override};
+pub use health::Health;
 pub use permit::Permit;
 pub use registry::{Registry, RegistryBuilder};
 pub(crate) use settings::Settings;
@@ -109,6 +111,12 @@ impl Breaker {
     #[must_use]
     pub fn last_failure(&self) -> Option<(Verdict, Moment)> {
         *lock(&self.core.last_failure)
+    }
+
+    /// What the last [health check](health) said, and when; `None` when there was none.
+    #[must_use]
+    pub fn last_health(&self) -> Option<(Health, Moment)> {
+        lock(&self.core.control).last_health.clone()
     }
 
     /// When the state last changed.

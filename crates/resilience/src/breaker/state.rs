@@ -53,12 +53,53 @@ pub(crate) struct Phase {
     pub(crate) state: State,
     /// When an open state ends; [`Moment::FAR`] for one without an end.
     pub(crate) until: Moment,
+    /// A health check must not end the open state before this: the service named that time itself, or the check has
+    /// been wrong.
+    pub(crate) held_until: Moment,
     /// Recoveries that failed since it was last closed. They lengthen the open time.
     pub(crate) failed_recoveries: u32,
+    /// What the health check's word is worth.
+    pub(crate) trust: Trust,
 }
 
 impl Phase {
-    pub(crate) const CLOSED: Self = Self { state: State::Closed, until: Moment::ZERO, failed_recoveries: 0 };
+    pub(crate) const CLOSED: Self = Self {
+        state: State::Closed,
+        until: Moment::ZERO,
+        held_until: Moment::ZERO,
+        failed_recoveries: 0,
+        trust: Trust::Full,
+    };
+}
+
+/// What a health check's word is worth since the breaker was last closed. A check that says *up* while real calls fail
+/// would otherwise undo the growth of the open time: trip, up, failed probe, up, failed probe, at the check's pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Trust {
+    /// It may end an open time early.
+    Full,
+    /// The probes under way are let through on its word.
+    Put,
+    /// Probes that it let through failed: it no longer ends an open time early.
+    Lost,
+}
+
+impl Trust {
+    /// After a failed recovery.
+    const fn after_failure(self) -> Self {
+        match self {
+            Self::Full => Self::Full,
+            Self::Put | Self::Lost => Self::Lost,
+        }
+    }
+
+    /// After its word has opened the way for probes.
+    const fn put(self) -> Self {
+        match self {
+            Self::Full | Self::Put => Self::Put,
+            Self::Lost => Self::Lost,
+        }
+    }
 }
 
 /// What can move a breaker.
@@ -68,6 +109,9 @@ pub(crate) enum Input {
     Tripped { hold: Duration },
     /// A call came after the open time.
     ProbeDue,
+    /// A health check found the service up.
+    #[cfg_attr(not(any(feature = "tokio", test)), expect(dead_code, reason = "a health check needs a timer"))]
+    FoundUp,
     /// A probe failed.
     ProbeFailed { hold: Duration },
     /// Enough probes succeeded in a row.
@@ -119,38 +163,49 @@ pub(crate) fn transition(
     chance: f64,
 ) -> Option<Phase> {
     use State::{Closed, ForcedClosed, ForcedOpen, HalfOpen, Open};
-    let opened = |failed_recoveries: u32, hold: Duration| Phase {
-        state: Open,
-        until: now + open.after(failed_recoveries, chance).max(hold),
-        failed_recoveries,
+    let opened = |failed_recoveries: u32, hold: Duration, trust: Trust| {
+        let until = now + open.after(failed_recoveries, chance).max(hold);
+        let held_until = if trust == Trust::Lost { until } else { now + hold };
+        Phase { state: Open, until, held_until, failed_recoveries, trust }
     };
-    let kept = |state: State| Phase { state, until: Moment::ZERO, ..phase };
+    let reopened =
+        |hold| opened(phase.failed_recoveries.saturating_add(1), hold, phase.trust.after_failure());
+    let kept = |state: State| Phase { state, until: Moment::ZERO, held_until: Moment::ZERO, ..phase };
+    // Whether the service named that time is not told: a health check here must not end it early.
+    let told = |until: Moment, failed_recoveries: u32| Phase {
+        state: Open,
+        until,
+        held_until: until,
+        failed_recoveries,
+        trust: phase.trust,
+    };
     match (phase.state, input) {
-        (Closed, Input::Tripped { hold }) => Some(opened(0, hold)),
+        (Closed, Input::Tripped { hold }) => Some(opened(0, hold, Trust::Full)),
         (Open | ForcedOpen, Input::ProbeDue) => (now >= phase.until).then(|| kept(HalfOpen)),
-        (HalfOpen, Input::ProbeFailed { hold }) => {
-            Some(opened(phase.failed_recoveries.saturating_add(1), hold))
+        // To half-open and no further: real calls decide, and an operator's hold is not a check's to end.
+        (Open, Input::FoundUp) => {
+            (now >= phase.held_until).then(|| Phase { trust: phase.trust.put(), ..kept(HalfOpen) })
         }
-        (HalfOpen, Input::Stalled) => Some(opened(phase.failed_recoveries.saturating_add(1), Duration::ZERO)),
+        (HalfOpen, Input::ProbeFailed { hold }) => Some(reopened(hold)),
+        (HalfOpen, Input::Stalled) => Some(reopened(Duration::ZERO)),
         (HalfOpen, Input::Recovered) => Some(Phase::CLOSED),
         (_, Input::ForceOpen { until }) => {
-            Some(Phase { state: ForcedOpen, until: until.unwrap_or(Moment::FAR), failed_recoveries: 0 })
+            Some(Phase { state: ForcedOpen, until: until.unwrap_or(Moment::FAR), ..Phase::CLOSED })
         }
         (_, Input::ForceClosed) => Some(Phase { state: ForcedClosed, ..Phase::CLOSED }),
         (_, Input::ForceHalfOpen) => Some(kept(HalfOpen)),
         (_, Input::Reset) => Some(Phase::CLOSED),
         (Closed | HalfOpen, Input::OthersOpened { until, failed_recoveries }) => {
-            (until > now).then_some(Phase { state: Open, until, failed_recoveries })
+            (until > now).then(|| told(until, failed_recoveries))
         }
-        (Open, Input::OthersOpened { until, failed_recoveries }) => (until > phase.until).then_some(Phase {
-            state: Open,
-            until,
-            failed_recoveries: failed_recoveries.max(phase.failed_recoveries),
-        }),
+        (Open, Input::OthersOpened { until, failed_recoveries }) => {
+            (until > phase.until).then(|| told(until, failed_recoveries.max(phase.failed_recoveries)))
+        }
         (Open | HalfOpen, Input::OthersRecovered) => Some(Phase::CLOSED),
         // Late, doubled or foreign: what an earlier state began ends nothing in this one.
         (Open | ForcedOpen | ForcedClosed | HalfOpen, Input::Tripped { .. })
         | (Closed | HalfOpen | ForcedClosed, Input::ProbeDue)
+        | (Closed | HalfOpen | ForcedOpen | ForcedClosed, Input::FoundUp)
         | (
             Closed | Open | ForcedOpen | ForcedClosed,
             Input::ProbeFailed { .. } | Input::Stalled | Input::Recovered,

@@ -87,7 +87,9 @@ impl<T, E: AsRef<dyn StdError + Send + Sync>> Classifier<T, E> for Chain {
 }
 
 /// The error and what caused it, as far as one should look.
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+pub(super) fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let cause = next?;

@@ -11,6 +11,8 @@ mod classifier;
 pub mod grpc;
 pub mod http;
 mod io;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 pub mod sqlstate;
 mod unclassified;
 

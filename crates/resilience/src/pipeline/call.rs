@@ -35,6 +35,8 @@ pub(crate) struct Options {
     /// Whether something stands in when the service cannot be had.
     pub(crate) has_fallback: bool,
     pub(crate) wait_for_breaker: bool,
+    /// Whether the operation can be made only once, such as a request whose body is a stream.
+    pub(crate) once: bool,
 }
 
 impl Options {

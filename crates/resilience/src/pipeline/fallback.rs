@@ -72,7 +72,7 @@ impl<C, F> WithFallback<'_, C, F> {
 }
 
 /// Notes that a fallback could not help: the failure before it was logged as one that may do no harm.
-fn told<T, E>(outcome: Result<T, Error<E>>) -> Result<T, Error<E>> {
+pub(super) fn told<T, E>(outcome: Result<T, Error<E>>) -> Result<T, Error<E>> {
     if let Err(error) = &outcome {
         log::fallback_failed(&error.name(), error.operation_name().unwrap_or_default(), &|| {
             error.to_string()

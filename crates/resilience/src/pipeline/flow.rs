@@ -148,7 +148,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// The retries around the operation: those around this call, and its own.
     pub(crate) fn nesting(&self) -> Nesting {
         let own = match self.retry() {
-            Some(retry) if !self.leaves_retrying(retry) => self
+            Some(retry) if !self.leaves_retrying(retry) && !self.is_once() => self
                 .own(|own| own.max_retries)
                 .map_or_else(|| retry.max_calls(), |retries| retries.saturating_add(1)),
             _ => 1,
@@ -158,6 +158,10 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     fn leaves_retrying(&self, retry: &Retry) -> bool {
         retry.nested() == Nested::FailFast && self.outer.calls > 1
+    }
+
+    fn is_once(&self) -> bool {
+        self.options.as_deref().is_some_and(|own| own.once)
     }
 
     fn operation(&self) -> &str {
@@ -421,6 +425,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         let decision = self.ask(failed.as_deref_mut(), verdict, at);
         self.failed = failed;
         match decision {
+            Decision::After(_) if self.is_once() => Decision::Stop(Stop::NotRepeatable),
             Decision::After(wait) => self.check_wait(wait, now),
             stop => stop,
         }

@@ -12,8 +12,8 @@
 //! | attempt timeout | ends an attempt that takes too long | its end is a failure for breaker and retry |
 //! | operation | yours | |
 //!
-//! Doors: [`Pipeline::run`] for async, [`Pipeline::run_mut`] for `&mut` captures, [`Pipeline::run_blocking`], and a
-//! `tower::Layer` (feature `tower`). They share one breaker and one budget. Nothing is held while a call waits.
+//! Doors: [`Pipeline::run`] for async, [`Pipeline::run_mut`] for `&mut` captures, [`Pipeline::run_blocking`], a
+//! `tower::Layer` (feature `tower`), and `Pipeline::send` for requests of `reqwest` (feature `reqwest`). They share one breaker and one budget. Nothing is held while a call waits.
 
 mod attempt;
 mod blocking;
@@ -26,6 +26,8 @@ mod held;
 mod nesting;
 #[cfg(feature = "tokio")]
 mod run;
+#[cfg(feature = "reqwest")]
+mod send;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "tower")]
@@ -48,6 +50,8 @@ pub(crate) use flow::{Begin, Next};
 pub use group::Group;
 #[cfg(feature = "tokio")]
 pub use run::{Operation, Run};
+#[cfg(feature = "reqwest")]
+pub use send::{SendError, Sending};
 #[cfg(feature = "tower")]
 pub use tower::{Layer, ResponseFuture, Service};
 

@@ -39,6 +39,8 @@ pub enum Stop {
     Neutral,
     /// The request may have taken effect, and the operation must not be repeated.
     NotIdempotent,
+    /// The operation can be made only once, such as a request whose body is a stream.
+    NotRepeatable,
     /// All retries are used.
     MaxRetries,
     /// The strategy has no further wait.
@@ -73,6 +75,7 @@ impl Stop {
             Self::Lasting => "the service is away for long",
             Self::Neutral => "the outcome says nothing about the service",
             Self::NotIdempotent => "the request may have taken effect and the operation is not idempotent",
+            Self::NotRepeatable => "the request cannot be sent again: its body is a stream",
             Self::MaxRetries => "all retries are used",
             Self::StrategyEnded => "the retry strategy has ended",
             Self::HintBeyondCap => "the service asks for a longer wait than the policy accepts",

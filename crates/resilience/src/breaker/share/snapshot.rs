@@ -85,9 +85,10 @@ impl Breaker {
         let control = lock(&core.control);
         let phase = control.phase;
         let open_for = if phase.until == Moment::FAR { None } else { Some(phase.until.since(now)) };
-        // The lease is asked for a little before it is needed, so that no probe waits for a round.
+        // The lease is asked for a little before it is needed, so that no probe waits for a round; and when a health
+        // check found the service up, however long the open time still is.
         let is_open = matches!(phase.state, State::Open | State::ForcedOpen);
-        let soon = is_open && phase.until <= now + every.saturating_mul(2);
+        let soon = is_open && (phase.until <= now + every.saturating_mul(2) || control.found_up);
         // Only an instance with calls to make asks: one without would hold the lease and never probe.
         let wanted = core.wanted.swap(false, Ordering::Relaxed) || core.probes_under_way() > 0;
         let wants = wanted && (soon || phase.state == State::HalfOpen);

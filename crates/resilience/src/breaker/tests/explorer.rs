@@ -6,8 +6,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::super::Permit;
 use super::super::plant::Plant;
+use super::super::{Health, Permit};
 use super::*;
 
 const PERMITS: u16 = 2;
@@ -28,6 +28,8 @@ enum Deed {
     OpenTime,
     /// Until unanswered probes are given up.
     HalfOpenLimit,
+    /// A health check finds the service up.
+    FoundUp,
     ForceOpen,
     ForceOpenFor,
     ForceClosed,
@@ -41,6 +43,7 @@ fn deeds() -> Vec<Deed> {
         Deed::Ask,
         Deed::OpenTime,
         Deed::HalfOpenLimit,
+        Deed::FoundUp,
         Deed::ForceOpen,
         Deed::ForceOpenFor,
         Deed::ForceClosed,
@@ -65,6 +68,10 @@ struct Model {
     has_end: bool,
     /// Whether probes have been silent for the limit.
     silent: bool,
+    /// Whether the half-open state began on a health check's word.
+    on_word: bool,
+    /// Whether such a state failed since it was last closed.
+    doubted: bool,
     /// Generation and probe flag of each held permit.
     held: Vec<(u64, bool)>,
 }
@@ -81,17 +88,26 @@ impl Model {
             due: false,
             has_end: true,
             silent: false,
+            on_word: false,
+            doubted: false,
             held: Vec::new(),
         }
     }
 
     fn go(&mut self, state: State) {
-        let (generation, failed_recoveries, held) =
-            (self.generation + 1, self.failed_recoveries, self.held.clone());
-        *self = Self { state, generation, failed_recoveries, held, ..Self::new() };
+        let (generation, failed_recoveries, doubted, held) =
+            (self.generation + 1, self.failed_recoveries, self.doubted, self.held.clone());
+        *self = Self { state, generation, failed_recoveries, doubted, held, ..Self::new() };
         if state.is_closed() || state == State::ForcedOpen {
             self.failed_recoveries = 0;
+            self.doubted = false;
         }
+    }
+
+    fn recovery_failed(&mut self) {
+        self.failed_recoveries += 1;
+        self.doubted |= self.on_word;
+        self.go(State::Open);
     }
 
     /// Whether a call is let through.
@@ -100,8 +116,7 @@ impl Model {
             self.go(State::HalfOpen);
         }
         if self.state == State::HalfOpen && self.probes == PERMITS && self.silent {
-            self.failed_recoveries += 1;
-            self.go(State::Open);
+            self.recovery_failed();
         }
         match self.state {
             State::Closed | State::ForcedClosed => self.held.push((self.generation, false)),
@@ -139,10 +154,7 @@ impl Model {
                     self.go(State::Closed);
                 }
             }
-            (Deed::Fail(_), true) => {
-                self.failed_recoveries += 1;
-                self.go(State::Open);
-            }
+            (Deed::Fail(_), true) => self.recovery_failed(),
             (_, true) => {
                 self.probes -= 1;
                 self.silent &= !matches!(deed, Deed::Neutral(_));
@@ -162,13 +174,25 @@ impl Model {
                 self.silent = true;
                 self.due |= self.has_end && matches!(self.state, State::Open | State::ForcedOpen);
             }
+            Deed::FoundUp => {
+                let moves = self.state == State::Open && (self.due || !self.doubted);
+                if moves {
+                    self.go(State::HalfOpen);
+                    self.on_word = true;
+                }
+                return Some(moves);
+            }
             Deed::ForceOpen => {
                 self.go(State::ForcedOpen);
                 self.has_end = false;
             }
             Deed::ForceOpenFor => self.go(State::ForcedOpen),
             Deed::ForceClosed => self.go(State::ForcedClosed),
-            Deed::HalfOpen => self.go(State::HalfOpen),
+            Deed::HalfOpen => {
+                let on_word = self.on_word;
+                self.go(State::HalfOpen);
+                self.on_word = on_word;
+            }
             Deed::Reset => self.go(State::Closed),
         }
         None
@@ -216,6 +240,10 @@ impl<'a> Real<'a> {
             Deed::Drop(n) => drop(self.held.remove(n)),
             Deed::OpenTime => self.clock.advance(self.breaker.report().open_for.unwrap_or_default()),
             Deed::HalfOpenLimit => self.clock.advance(LIMIT),
+            Deed::FoundUp => {
+                let due = self.breaker.check_due();
+                return Some(due.is_some_and(|due| self.breaker.checked(due, &Health::Up, true)));
+            }
             Deed::ForceOpen => self.breaker.force_open(None, "explorer", "deed"),
             Deed::ForceOpenFor => self.breaker.force_open(Some(s(100)), "explorer", "deed"),
             Deed::ForceClosed => self.breaker.force_closed("explorer", "deed"),

@@ -6,6 +6,10 @@ mod event;
 mod explorer;
 #[cfg(not(shuttle))]
 mod half_open;
+#[cfg(all(not(shuttle), feature = "tokio"))]
+mod health;
+#[cfg(all(not(shuttle), feature = "tokio"))]
+mod health_beside;
 #[cfg(shuttle)]
 mod interleaving;
 #[cfg(not(shuttle))]

@@ -1,6 +1,6 @@
 //! The one function that moves states: every state with every input.
 
-use super::super::state::{Input, OpenTime, Phase, State, transition};
+use super::super::state::{Input, OpenTime, Phase, State, Trust, transition};
 use super::*;
 
 const OPEN: OpenTime = OpenTime { first: Duration::from_secs(10), growth: 2.0, cap: Duration::from_secs(60) };
@@ -8,7 +8,7 @@ const STATES: [State; 5] =
     [State::Closed, State::Open, State::HalfOpen, State::ForcedOpen, State::ForcedClosed];
 
 fn phase(state: State) -> Phase {
-    Phase { state, until: at(100), failed_recoveries: 2 }
+    Phase { state, until: at(100), failed_recoveries: 2, ..Phase::CLOSED }
 }
 
 fn moved(state: State, input: Input, now: Moment) -> Option<State> {
@@ -21,6 +21,7 @@ fn each_input_moves_only_the_states_it_belongs_to() {
     for (input, expected) in [
         (Input::Tripped { hold }, [Some(State::Open), None, None, None, None]),
         (Input::ProbeDue, [None, Some(State::HalfOpen), None, Some(State::HalfOpen), None]),
+        (Input::FoundUp, [None, Some(State::HalfOpen), None, None, None]),
         (Input::ProbeFailed { hold }, [None, None, Some(State::Open), None, None]),
         (Input::Stalled, [None, None, Some(State::Open), None, None]),
         (Input::Recovered, [None, None, Some(State::Closed), None, None]),
@@ -62,6 +63,36 @@ fn failed_recoveries_are_kept_while_probing_and_end_with_recovery() {
     assert_eq!(next(State::Closed, Input::Tripped { hold: s(0) }).failed_recoveries, 0);
     assert_eq!(next(State::Open, Input::ForceOpen { until: Some(at(7)) }).until, at(7));
     assert_eq!(next(State::Open, Input::ForceOpen { until: None }).until, Moment::FAR);
+}
+
+// B12
+#[test]
+fn a_health_check_ends_an_open_state_unless_the_time_was_named_by_the_service() {
+    let open = |held_until| Phase { held_until, ..phase(State::Open) };
+    let next = |held| transition(open(held), Input::FoundUp, at(50), OPEN, 0.0);
+    let early = next(at(50)).unwrap();
+    assert_eq!((early.state, early.trust, early.failed_recoveries), (State::HalfOpen, Trust::Put, 2));
+    assert_eq!(next(at(51)), None);
+    for hold in [0, 5, 20] {
+        let tripped = transition(Phase::CLOSED, Input::Tripped { hold: s(hold) }, at(50), OPEN, 0.0).unwrap();
+        assert_eq!(tripped.held_until, at(50) + s(hold));
+    }
+    let told = Input::OthersOpened { until: at(200), failed_recoveries: 0 };
+    assert_eq!(transition(Phase::CLOSED, told, at(50), OPEN, 0.0).unwrap().held_until, at(200));
+}
+
+// B12
+#[test]
+fn a_failed_recovery_costs_only_the_check_that_began_it_its_trust() {
+    use Trust::{Full, Lost, Put};
+    for (trust, after) in [(Full, Full), (Put, Lost), (Lost, Lost)] {
+        for input in [Input::ProbeFailed { hold: s(1) }, Input::Stalled] {
+            let half_open = Phase { trust, ..phase(State::HalfOpen) };
+            let open = transition(half_open, input, at(50), OPEN, 0.0).unwrap();
+            assert_eq!(open.trust, after, "{input:?}");
+            assert_eq!(open.held_until == open.until, after == Lost, "{input:?}");
+        }
+    }
 }
 
 #[test]
