@@ -11,6 +11,7 @@ use crate::key::{CallKey, IdempotencyKey};
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     pub(crate) number: u32,
+    pub(crate) hedge: u32,
     pub(crate) key: CallKey,
     pub(crate) deadline: Option<Moment>,
     pub(crate) time_left: Option<Duration>,
@@ -24,6 +25,12 @@ impl Attempt {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Which request of this attempt it is: 0 but for those that a [`Hedge`](super::Hedge) makes beside the first.
+    #[must_use]
+    pub fn hedge(&self) -> u32 {
+        self.hedge
     }
 
     /// The same in every attempt of this operation: send it to the service, so that a repeated request is carried out

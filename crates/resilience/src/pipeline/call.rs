@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::attempt::Attempt;
 use super::fallback::WithFallback;
 use super::group::Group;
+#[cfg(feature = "tokio")]
+use super::hedge::{Hedge, WithHedge};
 use super::nesting::Nesting;
 use super::{OperationSettings, Pipeline};
 use crate::breaker::Breaker;
@@ -221,6 +223,12 @@ impl<'p, C> Call<'p, C> {
     /// returned as `Ok`.
     pub fn judge_values(self) -> Call<'p, Judged> {
         self.classify_with(Judged)
+    }
+
+    /// Asks a second time when an answer takes long, and takes the first good one: see [`WithHedge`].
+    #[cfg(feature = "tokio")]
+    pub fn hedge(self, hedge: Hedge) -> WithHedge<'p, C> {
+        WithHedge { call: self, hedge }
     }
 
     /// What to do when the service cannot be had: see [`WithFallback`].

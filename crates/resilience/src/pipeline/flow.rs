@@ -282,6 +282,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
         Attempt {
             number: self.number,
+            hedge: 0,
             key: self.key,
             deadline: self.deadline,
             time_left,

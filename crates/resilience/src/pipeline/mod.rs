@@ -22,6 +22,8 @@ mod call;
 mod fallback;
 mod flow;
 mod group;
+#[cfg(feature = "tokio")]
+mod hedge;
 mod held;
 mod nesting;
 #[cfg(feature = "tokio")]
@@ -48,6 +50,8 @@ pub use fallback::{LastGood, WithFallback};
 #[cfg(feature = "simulate")]
 pub(crate) use flow::{Begin, Next};
 pub use group::Group;
+#[cfg(feature = "tokio")]
+pub use hedge::{Hedge, WithHedge};
 #[cfg(feature = "tokio")]
 pub use run::{Operation, Run};
 #[cfg(feature = "reqwest")]

@@ -4,6 +4,7 @@ mod cancel;
 mod crowd;
 mod doors;
 mod fallback;
+mod hedge;
 mod limits;
 mod nested;
 mod parts;
