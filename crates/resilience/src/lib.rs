@@ -78,6 +78,8 @@ mod guide {
     struct Retry;
     #[doc = include_str!("../../../docs/guide/circuit-breakers.md")]
     struct CircuitBreakers;
+    #[doc = include_str!("../../../docs/guide/limits.md")]
+    struct Limits;
     #[doc = include_str!("../../../docs/guide/policy-files.md")]
     struct PolicyFiles;
     #[doc = include_str!("../../../docs/guide/simulating.md")]
