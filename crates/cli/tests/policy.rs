@@ -13,10 +13,30 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+/// A folder of this test's own with one file in it, gone at the end.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(test: &str, file: &str, text: &str) -> (Self, String) {
+        let folder = std::env::temp_dir().join(format!("steadfast-cli-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(file);
+        std::fs::write(&path, text).unwrap();
+        (Self(folder), path.to_str().unwrap().to_owned())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[test]
 fn the_examples_are_clean_but_for_the_one_that_is_meant_to_hurt() {
-    let good = policy(&["check", "--strict", "examples/policies/shop.toml"]);
-    assert_eq!(text(&good), "examples/policies/shop.toml: ok\n");
+    let good =
+        policy(&["check", "--strict", "examples/policies/shop.toml", "examples/policies/mission.toml"]);
+    assert_eq!(text(&good), "examples/policies/shop.toml: ok\nexamples/policies/mission.toml: ok\n");
     assert!(good.status.success());
     let bad = policy(&["check", "examples/policies/hurts.toml"]);
     assert_eq!(bad.status.code(), Some(1));
@@ -29,11 +49,8 @@ fn the_examples_are_clean_but_for_the_one_that_is_meant_to_hurt() {
 
 #[test]
 fn a_refused_file_and_a_missing_one_say_where_and_why() {
-    let folder = std::env::temp_dir().join(format!("steadfast-cli-policy-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("bad.yaml");
-    std::fs::write(&path, "service:\n  a:\n    retri: 1\n").unwrap();
-    let path = path.to_str().unwrap();
+    let (_scratch, path) = Scratch::new("policy", "bad.yaml", "service:\n  a:\n    retri: 1\n");
+    let path = path.as_str();
     let refused = policy(&["check", path, "none.toml"]);
     assert_eq!(refused.status.code(), Some(1));
     let expected = format!(
@@ -44,23 +61,74 @@ fn a_refused_file_and_a_missing_one_say_where_and_why() {
     let json = policy(&["check", "--json", path]);
     let line: serde_json::Value = serde_json::from_str(text(&json).trim()).unwrap();
     assert_eq!((line["line"].as_u64(), line["rule"].as_str()), (Some(3), Some("SF113")));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn warnings_fail_only_if_asked() {
-    let folder = std::env::temp_dir().join(format!("steadfast-cli-strict-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("p.toml");
-    std::fs::write(&path, "[service.a]\nretry = { jitter = \"none\" }\n").unwrap();
-    let path = path.to_str().unwrap();
+    let (_scratch, path) = Scratch::new("strict", "p.toml", "[service.a]\nretry = { jitter = \"none\" }\n");
+    let path = path.as_str();
     assert_eq!(policy(&["check", path]).status.code(), Some(0));
     assert_eq!(policy(&["check", "--strict", path]).status.code(), Some(1));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn the_schema_is_printed() {
     let schema: serde_json::Value = serde_json::from_str(&text(&policy(&["schema"]))).unwrap();
     assert_eq!(schema["title"], "Steadfast policies");
+}
+
+#[test]
+fn a_policy_is_simulated_as_text_json_and_drawing() {
+    let (_scratch, path) = Scratch::new("simulate", "drawn.svg", "");
+    let storm = ["--outage", "5s", "--rps", "50", "--clients", "5", "--attempt-timeout", "1s"];
+    let with = |more: &[&str]| policy(&[&["simulate", "standard"], &storm[..], more].concat());
+    let shown = with(&["--svg", &path]);
+    assert!(shown.status.success());
+    for words in [
+        "standard: 5 clients make 50 calls/s",
+        "wait before each retry",
+        "calls succeed again after",
+        "neither",
+    ] {
+        assert!(text(&shown).contains(words), "{words}: {}", text(&shown));
+    }
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("</svg>\n"));
+    let json: serde_json::Value = serde_json::from_str(&text(&with(&["--json"]))).unwrap();
+    let variants = json["variants"].as_object().unwrap();
+    assert_eq!(variants.keys().collect::<Vec<_>>(), ["as_written", "neither", "no_breaker", "no_budget"]);
+    assert!(json["variants"]["as_written"]["recovery_ms"].as_u64().unwrap() < 15_000);
+    assert!(json["variants"]["neither"]["amplification"].as_f64().unwrap() > 2.0);
+    assert_eq!(json["waits"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_policy_that_misses_what_is_demanded_fails() {
+    let storm = ["simulate", "standard", "--outage", "5s", "--rps", "50", "--attempt-timeout", "1s"];
+    let with = |more: &[&str]| policy(&[&storm[..], more].concat());
+    assert!(with(&["--max-amplification", "1.1", "--max-recovery", "60s"]).status.success());
+    let missed = with(&["--max-recovery", "100ms"]);
+    assert_eq!(missed.status.code(), Some(1));
+    let said = String::from_utf8(missed.stderr).unwrap();
+    assert!(
+        said.starts_with("missed: calls succeed again after") && said.ends_with("not within 100ms\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn nonsense_is_answered_with_what_to_do() {
+    for (args, words) in [
+        (vec!["simulate", "stndard"], "did you mean `standard`?"),
+        (vec!["simulate", "standard", "--rps", "0"], "give a number from 0.001"),
+        (vec!["simulate", "standard", "--rps", "NaN"], "give a number from 0.001"),
+        (vec!["simulate", "standard", "--outage", "5"], "it needs a unit"),
+        (vec!["simulate", "standard", "--outage", "0s"], "from 1 s to 24 h"),
+        (vec!["simulate", "standard", "--clients", "0"], "1 to 100000 clients"),
+        (vec!["simulate", "standard", "--file", "none.toml"], "there is no such file"),
+        (vec!["simulate", "standard", "--svg", "no/such/folder/x.svg"], "cannot write the drawing"),
+    ] {
+        let refused = policy(&args);
+        let said = String::from_utf8(refused.stderr.clone()).unwrap();
+        assert!(!refused.status.success() && said.contains(words), "{args:?}: {said}");
+    }
 }
