@@ -52,6 +52,7 @@ mod renewable;
 pub mod retry;
 mod story;
 mod sync;
+pub mod telemetry;
 mod window;
 
 pub use breaker::Breaker;
@@ -65,7 +66,14 @@ pub use retry::Retry;
 pub use story::{Story, Tried};
 
 /// The guide's examples run as tests of this crate.
-#[cfg(all(doctest, feature = "test-util", feature = "tower", feature = "http", feature = "policy"))]
+#[cfg(all(
+    doctest,
+    feature = "test-util",
+    feature = "tower",
+    feature = "http",
+    feature = "policy",
+    feature = "metrics"
+))]
 mod guide {
     #[doc = include_str!("../../../docs/guide/retry.md")]
     struct Retry;
@@ -73,6 +81,8 @@ mod guide {
     struct CircuitBreakers;
     #[doc = include_str!("../../../docs/guide/policy-files.md")]
     struct PolicyFiles;
+    #[doc = include_str!("../../../docs/guide/watching.md")]
+    struct Watching;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]
