@@ -126,7 +126,7 @@ fn a_collector_gets_the_metrics_with_their_labels() {
     assert_eq!(number(find("steadfast_calls_total"), &[charge[1], ("outcome", "succeeded")]), 1.0);
     assert_eq!(number(find("steadfast_failures_total"), &[charge[1], ("kind", "connection-lost")]), 2.0);
     assert_eq!(number(find("steadfast_breaker_state"), &[("breaker", "payments")]), 3.0);
-    let opened = [("breaker", "payments"), ("from", "closed"), ("to", "forced-open")];
+    let opened = [("breaker", "payments"), ("from", "closed"), ("to", "forced open")];
     assert_eq!(number(find("steadfast_breaker_transitions_total"), &opened), 1.0);
     let seconds = find("steadfast_call_duration_seconds");
     assert_eq!(seconds.unit, "s");

@@ -30,8 +30,11 @@
 //! [circuit breakers](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/circuit-breakers.md), with when not
 //! to use them; `examples/client.rs` is a complete client.
 //!
-//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `policy` for policies in files, and `test-util` for
-//! your tests.
+//! - [`telemetry`] has counts, metrics and alerts; the guide's chapter
+//!   [Watching](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/watching.md) says what is logged.
+//!
+//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `metrics`, `policy` for policies in files, and
+//! `test-util` for your tests.
 //!
 //! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
