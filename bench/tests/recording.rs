@@ -15,8 +15,8 @@ static COUNTING: Counting = Counting;
 const CALLS: u64 = 1_000;
 
 /// On a clock that stands still, so that nothing falls due by chance.
-fn pipeline(breaker: Breaker) -> Pipeline {
-    Pipeline::builder("bench").shared_breaker(&breaker).clock(clock()).build().unwrap()
+fn pipeline(breaker: &Breaker) -> Pipeline {
+    Pipeline::builder("bench").shared_breaker(breaker).clock(clock()).build().unwrap()
 }
 
 fn clock() -> VirtualClock {
@@ -45,7 +45,7 @@ fn allocations(mut call: impl FnMut()) -> (u64, String) {
 // T3, B14
 #[test]
 fn a_recorded_pipeline_allocates_nothing() {
-    let pipeline = pipeline(closed());
+    let pipeline = pipeline(&closed());
     let (count, text) = allocations(|| pipeline.run_blocking(|_| Ok::<_, std::io::Error>(())).unwrap());
     assert_eq!(count, 0);
     assert!(text.contains("outcome=\"succeeded\"} 1100"), "it was recorded: {text}");
@@ -56,7 +56,7 @@ fn a_recorded_pipeline_allocates_nothing() {
 fn a_recorded_refusal_allocates_nothing() {
     let breaker = closed();
     assert!(breaker.trip(&Verdict::transient(Kind::UNREACHABLE)));
-    let pipeline = pipeline(breaker);
+    let pipeline = pipeline(&breaker);
     let (count, text) = allocations(|| {
         assert!(pipeline.run_blocking(|_| Ok::<_, std::io::Error>(())).unwrap_err().is_refused());
     });

@@ -131,12 +131,16 @@ pub(crate) fn ended(call: &Call<'_>, end: &Ending<'_>) {
     }
 }
 
+/// Whether somebody wants to know what is no news; one comparison.
+#[inline]
+pub(crate) fn tells_details() -> bool {
+    tracing::level_enabled!(tracing::Level::DEBUG)
+}
+
 /// Whether the success of a call is told.
 #[inline]
 pub(crate) fn tells_success(retries: u32, asked: bool) -> bool {
-    let level = if retries > 0 || asked { tracing::Level::INFO } else { tracing::Level::DEBUG };
-    level <= tracing::level_filters::STATIC_MAX_LEVEL
-        && level <= tracing::level_filters::LevelFilter::current()
+    if retries > 0 || asked { tracing::level_enabled!(tracing::Level::INFO) } else { tells_details() }
 }
 
 /// A success after retries is news; others are told if asked, or to those who want all details.

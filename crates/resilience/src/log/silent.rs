@@ -40,6 +40,11 @@ pub(crate) fn failed_attempt(_: &Call<'_>, _: &FailedAttempt<'_>) {}
 pub(crate) fn ended(_: &Call<'_>, _: &Ending<'_>) {}
 
 #[inline]
+pub(crate) fn tells_details() -> bool {
+    false
+}
+
+#[inline]
 pub(crate) fn tells_success(_: u32, _: bool) -> bool {
     false
 }

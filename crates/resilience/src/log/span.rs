@@ -6,7 +6,7 @@ use tracing::field::Empty;
 use tracing::span::Entered;
 
 use super::Call;
-use super::call::{CALL, named};
+use super::call::{CALL, named, tells_details};
 use crate::classify::Verdict;
 
 /// The spans of one call, if anybody wants them.
@@ -23,7 +23,7 @@ impl Spans {
     /// Whether somebody may want spans; one comparison.
     #[inline]
     pub(crate) fn wanted() -> bool {
-        tracing::level_enabled!(tracing::Level::DEBUG)
+        tells_details()
     }
 
     /// Begins a call's span, below the one around its caller.

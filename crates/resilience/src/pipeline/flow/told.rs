@@ -1,6 +1,7 @@
 //! What a call tells while it runs: to the log, the counts, the metrics and the hook. It decides nothing.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use super::{Flow, Words};
 use crate::breaker::Breaker;
@@ -83,10 +84,24 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
     }
 
+    /// The call was refused at once: what most calls are during an outage, so the time is not asked for again.
+    fn tell_refusal(&mut self) {
+        if log::tells_details() {
+            let _inside = self.spans.enter_call();
+            let end =
+                log::Ending { stop: Stop::BreakerOpen, last: None, retries: 0, elapsed: Duration::ZERO };
+            log::ended(&self.told(), &end);
+        }
+        watch_end(self, Outcome::Refused, 0, self.started);
+    }
+
     /// The call ends between attempts or before the first, or is dropped in the middle of one.
     #[cold]
     pub(super) fn tell_end(&mut self, stop: Stop) {
         self.closed = true;
+        if stop == Stop::BreakerOpen && self.failed.is_none() && !self.waits_for_breaker() {
+            return self.tell_refusal();
+        }
         let now = if self.begun { self.pipeline.clock.now() } else { self.started };
         let story = self.failed.as_deref().map(|failed| &failed.story);
         let attempts = story.map_or(0, Story::attempts).saturating_add(u32::from(self.under_way));
