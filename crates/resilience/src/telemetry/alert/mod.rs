@@ -1,7 +1,7 @@
 //! Alerts from a pipeline's own counts: when too many calls fail, retries pile up, the service throttles, or answers
 //! take longer than they used to.
 //!
-//! [`Evaluator`] is pure: given a [`Report`] at a moment, it says which alerts were raised and which are over. It compares
+//! [`Evaluator`] is pure: given a [`Report`](super::Report) at a moment, it says which alerts were raised and which are over. It compares
 //! what happened within a window, waits until it has lasted, and lets go only well below the threshold, so that it does
 //! not flap. [`Watcher`] looks at pipelines, logs, and tells a function of yours.
 //!

@@ -96,10 +96,12 @@ fn around_the_threshold_it_does_not_flap() {
     let mut feed = Feed::new(failures().within(10 * SECOND).lasting(10 * SECOND));
     let mut told = feed.looks(6, calls(100, 6));
     for _ in 0..50 {
-        told.extend(feed.looks(3, calls(100, 4)));
-        told.extend(feed.looks(3, calls(100, 6)));
+        told.extend(feed.looks(12, calls(1_000, 45)));
+        told.extend(feed.looks(12, calls(1_000, 55)));
+        // Well below, but not for long.
+        told.extend(feed.looks(1, calls(1_000, 0)));
     }
-    assert_eq!(states(&told).len(), 1, "4 % is not well below 5 %: {told:?}");
+    assert_eq!(states(&told).len(), 1, "4.5 % is not well below 5 %: {told:?}");
     let cleared = feed.looks(6, calls(100, 3));
     assert_eq!(cleared.len(), 1);
 }
