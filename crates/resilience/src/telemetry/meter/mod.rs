@@ -45,8 +45,8 @@ pub(crate) struct Meter {
 }
 
 /// Calls quicker than the clock's step that are recorded with one that was not, and each time the gauges are set. The
-/// Prometheus exporter keeps every sample of a histogram, at 70 ns and a share of an allocation: as much as the rest of
-/// a call. So those who took milliseconds pay for those who took none.
+/// Prometheus exporter keeps every sample of a histogram and allocates for each 64: recorded one by one they made a
+/// quick call 1.7 times as long. So those who took milliseconds pay for those who took none.
 const QUICK_WITH_ONE: u64 = 64;
 const QUICK_WITH_GAUGES: u64 = 1_024;
 
