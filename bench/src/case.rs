@@ -32,6 +32,8 @@ pub enum Set {
     Part,
     /// The same for an operation that pends once.
     PartPending,
+    /// A pipeline that is watched, ready at once.
+    Watched,
 }
 
 impl Set {
@@ -48,6 +50,7 @@ impl Set {
             Self::PipelinePending => "pipeline, pends once",
             Self::Part => "one part alone, ready at once",
             Self::PartPending => "one part alone, pends once",
+            Self::Watched => "pipeline, watched, ready at once",
         }
     }
 
@@ -77,6 +80,9 @@ pub struct Case {
     /// Whose it is.
     pub role: Role,
     body: Box<dyn Body>,
+    /// The recorder of metrics while it runs.
+    #[cfg(feature = "telemetry")]
+    recorder: Option<&'static dyn metrics::Recorder>,
 }
 
 /// What a number of calls took.
@@ -109,7 +115,14 @@ impl Case {
     {
         let runtime = runtime()?;
         let call = runtime.block_on(make())?;
-        Ok(Self { set, who, role, body: Box::new(OneThread { runtime, call }) })
+        Ok(Self {
+            set,
+            who,
+            role,
+            body: Box::new(OneThread { runtime, call }),
+            #[cfg(feature = "telemetry")]
+            recorder: None,
+        })
     }
 
     /// Calls on two threads at once. `make` gives what makes each thread's call.
@@ -128,7 +141,22 @@ impl Case {
     {
         let runtime = runtime()?;
         let make_call = runtime.block_on(make())?;
-        Ok(Self { set, who, role, body: Box::new(TwoThreads { make_call, _runtime: runtime }) })
+        Ok(Self {
+            set,
+            who,
+            role,
+            body: Box::new(TwoThreads { make_call, _runtime: runtime }),
+            #[cfg(feature = "telemetry")]
+            recorder: None,
+        })
+    }
+
+    /// With this recorder of metrics in force on the thread that calls.
+    #[cfg(feature = "telemetry")]
+    #[must_use]
+    pub fn recorded(mut self, recorder: &'static dyn metrics::Recorder) -> Self {
+        self.recorder = Some(recorder);
+        self
     }
 
     /// Makes the calls and checks that they went as they should.
@@ -136,6 +164,8 @@ impl Case {
     /// # Errors
     /// When a call had another outcome than its set says: then the figure would mean nothing.
     pub fn run(&mut self, calls: u64) -> Result<Lap> {
+        #[cfg(feature = "telemetry")]
+        let _recorder = self.recorder.map(metrics::set_default_local_recorder);
         let lap = self.body.run(calls)?;
         let expected = if self.set.succeeds() { calls } else { 0 };
         ensure!(lap.succeeded == expected, "{self:?}: {} of {calls} calls succeeded", lap.succeeded);

@@ -16,3 +16,5 @@ pub mod ours;
 pub mod peers;
 pub mod reach;
 pub mod table;
+#[cfg(feature = "telemetry")]
+pub mod watched;

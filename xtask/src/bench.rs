@@ -29,7 +29,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn command(args: &Args) -> Cmd {
-    let run = Cmd::cargo("run --locked --profile bench --features peers -p").arg(PACKAGE);
+    // Watching is measured without peers, and the peers without what watching adds to the build.
+    let features = if args.name == "telemetry" { "telemetry" } else { "peers" };
+    let run = Cmd::cargo("run --locked --profile bench --features").args(&[features, "-p", PACKAGE]);
     let json: &[&str] = if args.json { &["--json"] } else { &[] };
     run.args(&["--bin", &args.name, "--"]).args(json).args(&args.extra)
 }

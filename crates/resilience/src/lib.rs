@@ -30,8 +30,11 @@
 //! [circuit breakers](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/circuit-breakers.md), with when not
 //! to use them; `examples/client.rs` is a complete client.
 //!
-//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `reqwest` for requests through a pipeline, `policy`
-//! for policies in files, `simulate` for what a policy does in an outage, and `test-util` for your tests.
+//! - [`telemetry`] has counts, metrics and alerts; the guide's chapter
+//!   [Watching](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/watching.md) says what is logged.
+//!
+//! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `reqwest` for requests through a pipeline, `metrics`,
+//! `policy` for policies in files, `simulate` for what a policy does in an outage, and `test-util` for your tests.
 //!
 //! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -58,6 +61,7 @@ mod story;
 #[doc(hidden)]
 pub mod svg;
 mod sync;
+pub mod telemetry;
 mod window;
 
 pub use breaker::Breaker;
@@ -72,7 +76,14 @@ pub use retry::Retry;
 pub use story::{Story, Tried};
 
 /// The guide's examples run as tests of this crate.
-#[cfg(all(doctest, feature = "simulate", feature = "tower", feature = "reqwest", feature = "policy"))]
+#[cfg(all(
+    doctest,
+    feature = "simulate",
+    feature = "tower",
+    feature = "reqwest",
+    feature = "policy",
+    feature = "metrics"
+))]
 mod guide {
     #[doc = include_str!("../../../docs/guide/retry.md")]
     struct Retry;
@@ -84,6 +95,8 @@ mod guide {
     struct PolicyFiles;
     #[doc = include_str!("../../../docs/guide/simulating.md")]
     struct Simulating;
+    #[doc = include_str!("../../../docs/guide/watching.md")]
+    struct Watching;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -1,4 +1,4 @@
-//! What is logged, as a subscriber sees it.
+//! What is logged, as a subscriber sees it that wants no details. Fields, closing events and spans: `tests/tracing.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test's own helpers")]
 
@@ -47,8 +47,8 @@ impl Visit for Line {
 }
 
 impl Subscriber for Log {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::INFO
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)

@@ -42,6 +42,9 @@ pub(crate) const RULES: &[Rule] = &[
             never("rand", "randomness is injected, through fastrand"),
             only_optional("tokio", "blocking programs and the sans-IO core need no runtime"),
             only_optional("reqwest", "it makes no calls; a helper for those who do is their choice"),
+            never("opentelemetry", "an exporter is an HTTP client: that is what steadfast-otel is for"),
+            never("opentelemetry-otlp", "an exporter is an HTTP client: that is what steadfast-otel is for"),
+            only_optional("metrics", "who measures nothing pays for no facade"),
             only_optional("serde", "who reads no policy file pays for no parser"),
             only_optional("serde_json", "who reads no policy file pays for no parser"),
             only_optional("toml", "who reads no policy file pays for no parser"),
@@ -62,6 +65,13 @@ pub(crate) const RULES: &[Rule] = &[
             only_optional("hyper-util", "who tests in process pays for no HTTP"),
             only_optional("http-body-util", "who tests in process pays for no HTTP"),
         ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-otel",
+        // It knows the library only by the names of its spans and metrics; its tests know more.
+        may_use: &[],
+        never: &[never("anyhow", "a library has its own error type, by cause")],
         own_lints: None,
     },
     Rule {

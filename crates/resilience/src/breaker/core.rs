@@ -26,7 +26,8 @@ use crate::clock::{Moment, nanos};
 use crate::renewable::Renewable;
 use crate::retry::Budget;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
-use crate::window::{Counts, reaches};
+use crate::telemetry::Refusals;
+use crate::window::{Counts, Total, reaches};
 
 pub(super) const MODE_BITS: u32 = 8;
 const PROBE_BITS: u32 = 16;
@@ -83,6 +84,8 @@ pub(crate) struct Core {
     /// When a probe last began or ended.
     pub(super) progress: AtomicU64,
     late: AtomicU64,
+    refused: Total,
+    refusals: Refusals,
     pub(super) last_failure: Mutex<Option<(Verdict, Moment)>>,
     /// What tripped it last.
     pub(super) trip: ArcSwapOption<Trip>,
@@ -115,6 +118,8 @@ impl Core {
             probes: AtomicU64::new(1 << 32),
             progress: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            refused: Total::default(),
+            refusals: Refusals::default(),
             last_failure: Mutex::new(None),
             trip: ArcSwapOption::empty(),
             control: Mutex::new(control),
@@ -176,6 +181,11 @@ impl Core {
     /// Results that came back after their state was over.
     pub(super) fn late(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
+    }
+
+    /// Calls refused so far.
+    pub(super) fn refusals(&self) -> u64 {
+        self.refused.sum()
     }
 
     // ---- going in ----
@@ -288,6 +298,8 @@ impl Core {
         if !self.known.load(Ordering::Relaxed) && !self.known.swap(true, Ordering::Relaxed) {
             refusing::add(self);
         }
+        self.refused.add(1);
+        self.refusals.count(&self.name);
         Refused { number: self.number, state, retry_in }
     }
 

@@ -11,6 +11,7 @@ use super::trip::Trip;
 use crate::clock::Moment;
 use crate::log;
 use crate::sync::{Mutex, lock};
+use crate::telemetry;
 
 /// One state change.
 #[derive(Clone, Debug)]
@@ -118,6 +119,7 @@ impl Announcer {
             };
             // A subscriber or listener that panics must not keep the others, or the caller, from going on.
             let _ = catch_unwind(AssertUnwindSafe(|| log::state_changed(&change)));
+            let _ = catch_unwind(AssertUnwindSafe(|| telemetry::state_changed(&change)));
             let listeners = lock(&self.listeners).clone();
             for listener in listeners {
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(&change)));

@@ -180,6 +180,7 @@ impl Breaker {
             slow: counts.slow,
             probes: self.core.probes_under_way(),
             late: self.core.late(),
+            refused: self.core.refusals(),
             open_for: (phase.until > now && phase.until != Moment::FAR).then(|| phase.until.since(now)),
             failed_recoveries: phase.failed_recoveries,
         }
@@ -223,6 +224,8 @@ pub struct Report {
     pub probes: u64,
     /// Results that came after their state was over and changed nothing.
     pub late: u64,
+    /// Calls that were refused, from the beginning.
+    pub refused: u64,
     /// How much longer it stays open; `None` when it is not open, or has no end.
     pub open_for: Option<Duration>,
     /// Recoveries that failed since it was last closed.

@@ -13,7 +13,7 @@ mod sleep;
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "tracing"))]
 use std::time::SystemTime;
 
 #[cfg(feature = "tokio")]
@@ -144,6 +144,18 @@ impl Clock {
         }
     }
 
+    /// A moment of the recent past as milliseconds since 1970, for logs. A virtual clock began in 1970.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn unix_millis(&self, moment: Moment) -> u64 {
+        #[cfg(any(test, feature = "test-util"))]
+        if let Source::Virtual(_) = self.0 {
+            return moment.0 / 1_000_000;
+        }
+        let since_1970 = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let then = since_1970.saturating_sub(self.now().since(moment));
+        u64::try_from(then.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// Whether moments of both mean the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.id() == other.id()
@@ -222,8 +234,8 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The date and time of day, for dates in `Retry-After` headers.
-#[cfg(feature = "http")]
+/// The date and time of day, for dates in `Retry-After` headers and for logs.
+#[cfg(any(feature = "http", feature = "tracing"))]
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()

@@ -50,7 +50,7 @@ fn drive<T, E>(
             Begin::Wait(wait) => wait,
             Begin::Attempt(attempt) => {
                 let outcome = {
-                    let _inside = attempt.nesting.enter();
+                    let _inside = (attempt.nesting.enter(), flow.spans().enter_attempt());
                     operation(attempt)
                 };
                 let next = flow.ended(&outcome, classifier);

@@ -3,6 +3,8 @@
 //! The order, from the outside in: retry, budget, breaker, attempt timeout, operation. A breaker's refusal costs
 //! neither an attempt nor budget, and nothing is held while a call waits.
 
+mod told;
+
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use crate::error::{About, Cause, Error};
 use crate::key::CallKey;
 use crate::limit::{Entry, Taken};
 use crate::log;
-use crate::retry::{At, Budget, Decision, FailedTry, Nested, Retry, State, Stop};
+use crate::retry::{At, Budget, Decision, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
 
 /// The state of one call. Dropped in the middle of an attempt, it gives the breaker's place back.
@@ -44,6 +46,9 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     paid: Option<Moment>,
     /// What the attempt has of the pipeline's limit, or waits for.
     taken: Option<Box<Taken>>,
+    spans: log::Spans,
+    /// Whether the end of the call was told and counted.
+    closed: bool,
     /// Made at the first failure: a call that succeeds never needs them.
     failed: Option<Box<Failed>>,
 }
@@ -106,6 +111,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             previous: None,
             paid: None,
             taken: None,
+            spans: log::Spans::default(),
+            closed: false,
             failed: None,
             pipeline,
             options,
@@ -203,6 +210,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         }
         self.attempt_began = now;
         self.under_way = true;
+        self.spans.begin_attempt(self.number);
         self.paid = None;
         Begin::Attempt(self.attempt(now))
     }
@@ -254,6 +262,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     fn start(&mut self, now: Moment) {
         self.begun = true;
         self.started = now;
+        if log::Spans::wanted() {
+            self.spans = log::Spans::of_call(&self.told());
+        }
         let within =
             self.own(|own| own.complete_within).or(self.pipeline.complete_within).map(|time| now + time);
         let told = self.own(|own| own.deadline);
@@ -322,15 +333,13 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             if let Some(budget) = self.budget() {
                 budget.deposit(now);
             }
-            if self.pipeline.log_successes {
-                let elapsed = now.since(self.started);
-                log::succeeded(&self.pipeline.name, self.operation(), self.number, elapsed);
-            }
+            self.tell_success(now);
             return Next::Done;
         }
         if verdict.class() == Class::Unclassified {
             let message = || classifier.message(outcome).unwrap_or_default();
             self.pipeline.seen.unclassified.record(std::any::type_name::<E>(), message);
+            self.pipeline.seen.watch.unclassified(&self.watched());
         }
         self.failed(&verdict, now, &|| classifier.message(outcome))
     }
@@ -352,6 +361,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if by_deadline && limit.is_some_and(|limit| had < limit / IMPATIENT) {
             self.under_way = false;
             self.leave();
+            self.spans.end_attempt(&verdict);
             self.give_place_back();
         } else {
             self.settle(&verdict, now, &words);
@@ -380,6 +390,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     fn settle(&mut self, verdict: &Verdict, now: Moment, message: Words<'_>) {
         self.under_way = false;
         self.leave();
+        self.spans.end_attempt(verdict);
         if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
             let took = now.since(self.attempt_began);
             breaker.core().settle(ticket, Ended { verdict, took, now: self.breaker_now(now), message });
@@ -459,24 +470,6 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         Decision::After(wait)
     }
 
-    fn tell(&self, verdict: &Verdict, decision: &Decision, now: Moment, message: Words<'_>) {
-        let elapsed = now.since(self.started);
-        log::failed_attempt(&log::FailedAttempt {
-            pipeline: &self.pipeline.name,
-            operation: self.operation(),
-            breaker: self.own_breaker().map(Breaker::name),
-            attempt: self.number,
-            failure: verdict,
-            message,
-            decision,
-            has_fallback: self.options.as_deref().is_some_and(|own| own.has_fallback),
-            elapsed,
-        });
-        if let Some(hook) = self.retry().and_then(Retry::hook) {
-            hook.call(&FailedTry { retries: self.number, failure: verdict, decision, elapsed });
-        }
-    }
-
     /// Whether an attempt was made.
     #[cfg(feature = "simulate")]
     pub(crate) fn was_attempted(&self) -> bool {
@@ -493,6 +486,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         refused: Option<Refused>,
     ) -> Result<T, Error<E>> {
         let limited = self.taken.as_ref().and_then(|taken| taken.refused());
+        if !self.closed {
+            self.tell_end(stop);
+        }
         self.let_go();
         let story = self.failed.take().map(|failed| {
             let mut story = failed.story;
@@ -563,6 +559,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
 impl<P: Deref<Target = Inner>> Drop for Flow<P> {
     fn drop(&mut self) {
+        if self.begun && !self.closed {
+            self.tell_end(Stop::Cancelled);
+        }
         self.let_go();
     }
 }

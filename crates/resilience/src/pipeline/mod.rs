@@ -67,6 +67,7 @@ use crate::log;
 use crate::problem::{BuildError, Problem};
 use crate::random;
 use crate::retry::{Budget, On, Retry};
+use crate::telemetry::{Report, Watch};
 use held::Source;
 use nesting::Nesting;
 
@@ -122,6 +123,8 @@ pub(crate) struct Seen {
     pub(crate) unclassified: Unclassified,
     /// The largest product of nested retries.
     nested_calls: AtomicU32,
+    /// Counts of calls, and how they reach the metrics.
+    pub(crate) watch: Watch,
 }
 
 /// What one operation does differently, as a policy file says.
@@ -226,6 +229,28 @@ impl Pipeline {
             0 => None,
             calls => Some(calls),
         }
+    }
+
+    /// What became of its calls, from the beginning. A reload of policies keeps the counts.
+    ///
+    /// ```
+    /// use steadfast_resilience::Pipeline;
+    ///
+    /// let files = Pipeline::standard("files");
+    /// files.run_blocking(|_| Ok::<_, std::io::Error>(()))?;
+    /// let report = files.report();
+    /// assert_eq!((report.calls(), report.succeeded, report.retries), (1, 1, 0));
+    /// # Ok::<(), steadfast_resilience::Error<std::io::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.source.hold().seen.watch.report()
+    }
+
+    /// Brings the metrics up to date that calls set only now and then.
+    pub(crate) fn set_gauges(&self, now: Moment) {
+        let inner = self.source.hold();
+        inner.seen.watch.set_gauges(&inner, now);
     }
 
     /// The time on this pipeline's clock, for deadlines.

@@ -14,7 +14,6 @@ use super::flow::{Begin, Flow, Last, Next};
 use super::held::Held;
 use super::nesting::Nesting;
 use super::{Inner, Pipeline};
-use crate::cancel::Listener;
 use crate::classify::{Classifier, Classify, ErrorsOnly};
 use crate::clock::{Limited, Sleep};
 use crate::error::Error;
@@ -111,11 +110,11 @@ impl<'p, C> Call<'p, C> {
                 Begin::Wait(wait) => wait,
                 Begin::Attempt(attempt) => {
                     let future = {
-                        let _inside = attempt.nesting.enter();
+                        let _inside = (attempt.nesting.enter(), flow.spans().enter_attempt());
                         operation(attempt)
                     };
                     let attempted = Attempting::new(future, &attempt);
-                    let Some(ended) = attempted.or_cancelled(&flow.pipeline, flow.listener()).await else {
+                    let Some(ended) = attempted.or_cancelled(&flow).await else {
                         return flow.finish(last, Stop::Cancelled, None);
                     };
                     let next = flow.judge(&ended, &self.classifier);
@@ -180,13 +179,14 @@ impl<T, E, F: Future<Output = Result<T, E>>> Attempting<F> {
         })
     }
 
-    async fn or_cancelled(self, pipeline: &Inner, cancel: Option<&Listener>) -> Option<Last<T, E>> {
+    async fn or_cancelled<P: Deref<Target = Inner>>(self, flow: &Flow<P>) -> Option<Last<T, E>> {
         let mut attempting = std::pin::pin!(self);
         std::future::poll_fn(|cx| {
-            if cancel.is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready()) {
+            if flow.listener().is_some_and(|cancel| cancel.poll_cancelled(cx).is_ready()) {
                 return Poll::Ready(None);
             }
-            attempting.as_mut().poll_ended(cx, pipeline).map(Some)
+            let _inside = flow.spans().enter_attempt();
+            attempting.as_mut().poll_ended(cx, &flow.pipeline).map(Some)
         })
         .await
     }
@@ -254,7 +254,7 @@ where
                 StageProjection::Between => match this.flow.begin() {
                     Begin::Attempt(attempt) => {
                         let future = {
-                            let _inside = attempt.nesting.enter();
+                            let _inside = (attempt.nesting.enter(), this.flow.spans().enter_attempt());
                             this.operation.attempt(attempt)
                         };
                         this.stage.set(Stage::Attempting { attempting: Attempting::new(future, &attempt) });
@@ -266,7 +266,10 @@ where
                     }
                 },
                 StageProjection::Attempting { attempting } => {
-                    let ended = ready!(attempting.poll_ended(cx, &this.flow.pipeline));
+                    let ended = {
+                        let _inside = this.flow.spans().enter_attempt();
+                        ready!(attempting.poll_ended(cx, &this.flow.pipeline))
+                    };
                     this.stage.set(Stage::Between);
                     match this.flow.judge(&ended, &*this.classifier) {
                         Next::Done => {

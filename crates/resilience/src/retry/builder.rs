@@ -77,6 +77,7 @@ impl Builder {
     fn new(strategy: Strategy) -> Self {
         Self {
             settings: Settings {
+                name: None,
                 strategy,
                 jitter: Jitter::SPECIFIED,
                 fast_first: false,
@@ -105,6 +106,20 @@ impl Builder {
 
     pub(super) fn from_settings(settings: Settings) -> Self {
         Self { settings }
+    }
+
+    /// The policy's name in logs, where several pipelines share one or a pipeline has several. Policies in files have
+    /// theirs. Default: none, and logs show the pipeline's.
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
+    /// Settings that differ from those that had the name.
+    #[cfg(feature = "policy")]
+    pub(crate) fn unnamed(mut self) -> Self {
+        self.settings.name = None;
+        self
     }
 
     /// The first wait of the exponential strategy. No effect on the others, which is an error.

@@ -56,6 +56,8 @@ pub enum Nested {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    /// For logs; policies in files have one.
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) strategy: Strategy,
     pub(crate) jitter: Jitter,
     pub(crate) fast_first: bool,
@@ -127,6 +129,22 @@ impl Retry {
     #[must_use]
     pub fn nested(&self) -> Nested {
         self.settings.nested
+    }
+
+    /// The policy's name, as a policy file or [`Builder::named`] gave it.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.settings.name.as_deref()
+    }
+
+    /// How the waits grow, in one word: `exponential`, `fixed`, `incremental`, `schedule`, `immediate`, `adaptive`,
+    /// `custom`, or `none` when there is no retry.
+    #[must_use]
+    pub fn strategy(&self) -> &'static str {
+        match self.settings.max_retries {
+            Some(0) => "none",
+            _ => self.settings.strategy.as_str(),
+        }
     }
 
     /// Back to a builder, to change some settings for one operation.

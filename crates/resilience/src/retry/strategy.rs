@@ -66,6 +66,19 @@ impl Strategy {
         }
     }
 
+    /// In one word, as policy files and logs have it.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Immediate => "immediate",
+            Self::Fixed(_) => "fixed",
+            Self::Incremental { .. } => "incremental",
+            Self::Schedule(_) => "schedule",
+            Self::Exponential { .. } => "exponential",
+            Self::Adaptive(_) => "adaptive",
+            Self::Custom(_) => "custom",
+        }
+    }
+
     /// The user's own policy, if it is one.
     pub(crate) fn custom(&self) -> Option<&Arc<dyn Policy>> {
         match self {

@@ -17,6 +17,7 @@ use crate::pipeline::{self, Begin, Driven, Next, Pipeline};
 use crate::problem::BuildError;
 use crate::random::Rng;
 use crate::sync::{Mutex, lock};
+use crate::telemetry;
 
 pub(super) fn run(scenario: &Scenario, policy: &pipeline::Builder) -> Result<Report, BuildError> {
     let clock = VirtualClock::new();
@@ -25,7 +26,7 @@ pub(super) fn run(scenario: &Scenario, policy: &pipeline::Builder) -> Result<Rep
         policy.clone().clock(&clock).seed(seed).build()
     };
     let clients = (0..scenario.clients).map(client).collect::<Result<Vec<_>, _>>()?;
-    let ledger = log::silenced(|| World::new(scenario, &clock, &clients).live());
+    let ledger = log::silenced(|| telemetry::unmetered(|| World::new(scenario, &clock, &clients).live()));
     let attempt_timeout = clients.first().and_then(Pipeline::attempt_timeout);
     Ok(Report::new(scenario, &ledger, attempt_timeout))
 }

@@ -1,13 +1,16 @@
-//! Counts over the recent past, in fixed memory, without locks: by time ([`Tally`]) and by number of calls ([`Ring`]).
+//! Counts over the recent past, in fixed memory, without locks: by time ([`Tally`]), by number of calls ([`Ring`]), and
+//! from the beginning ([`Total`]).
 //!
 //! Each count carries the generation it belongs to. A writer of an older generation changes nothing that a reader
 //! of the current one sees, whatever the interleaving: that is what makes late results harmless.
 
 mod ring;
 mod tally;
+mod total;
 
 pub(crate) use ring::{Mark, Ring};
 pub(crate) use tally::Tally;
+pub(crate) use total::Total;
 
 /// Buckets of a time window: a tenth of the window falls out at a time.
 pub(crate) const BUCKETS: u64 = 10;

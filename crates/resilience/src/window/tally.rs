@@ -164,14 +164,14 @@ fn mine(stripes: &[Padded]) -> &Stripe {
     &stripes[thread_number() & (stripes.len() - 1)].0
 }
 
-fn stripe_count() -> usize {
+pub(super) fn stripe_count() -> usize {
     let cores = std::thread::available_parallelism().map_or(4, usize::from);
     (2 * cores).next_power_of_two().clamp(2, STRIPES_MAX)
 }
 
 #[cfg(not(shuttle))]
 #[inline]
-fn thread_number() -> usize {
+pub(super) fn thread_number() -> usize {
     use std::cell::Cell;
     use std::sync::atomic::AtomicUsize;
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -185,7 +185,7 @@ fn thread_number() -> usize {
 }
 
 #[cfg(shuttle)]
-fn thread_number() -> usize {
+pub(super) fn thread_number() -> usize {
     usize::from(shuttle::current::me())
 }
 

@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
                     Found::Table(node) => self.retry(node, &join("retry", name), None),
                 });
                 self.leave(&RETRY, name);
-                built.unwrap_or_else(Retry::standard)
+                built.map_or_else(Retry::standard, |built| built.named(name))
             }
             None => {
                 if let Some(own) = own {
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 
     fn retry_table(&mut self, table: Table<'a>, path: &str) -> RetryBuilder {
         let like = table.get("like").map(|node| self.retry(node, &join(path, "like"), None));
-        let mut retry = like.unwrap_or_else(Retry::exponential);
+        let mut retry = like.map_or_else(Retry::exponential, RetryBuilder::unnamed);
         if let Some(word) = table.word("strategy") {
             match strategy(word, table) {
                 Ok(strategy) => retry = retry.with_strategy(strategy),

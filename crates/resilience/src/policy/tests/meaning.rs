@@ -76,7 +76,14 @@ const IN_JSON: &str = r#"{
 fn the_three_formats_mean_the_same_and_the_same_as_code() {
     let in_code = Pipeline::builder("payments")
         .attempt_timeout(s(3))
-        .retry(Retry::exponential().min_backoff(s(1)).delta_backoff(s(10)).max_backoff(s(30)).max_retries(10))
+        .retry(
+            Retry::exponential()
+                .min_backoff(s(1))
+                .delta_backoff(s(10))
+                .max_backoff(s(30))
+                .max_retries(10)
+                .named("patient"),
+        )
         .breaker(
             Breaker::ratio(0.25).min_calls(10).open_for(s(90)).growing_to(s(300)).trip_at_once(Kind::OFFLINE),
         )
@@ -130,7 +137,7 @@ fn every_preset_has_a_name() {
         let built = policies.pipeline("a").build().unwrap();
         assert_eq!(
             format!("{:?}", built.retry().unwrap()),
-            format!("{:?}", retry.build().unwrap()),
+            format!("{:?}", retry.named(name).build().unwrap()),
             "{name}"
         );
     }
@@ -179,7 +186,7 @@ fn every_strategy_and_jitter_can_be_written() {
         let built = policies.pipeline("a").build().unwrap();
         assert_eq!(
             format!("{:?}", built.retry().unwrap()),
-            format!("{:?}", retry.build().unwrap()),
+            format!("{:?}", retry.named("r").build().unwrap()),
             "{text}"
         );
     }
