@@ -46,6 +46,7 @@ fn sum(one: &Report, other: &Report) -> Report {
         failed: one.failed + other.failed,
         terminal: one.terminal + other.terminal,
         refused: one.refused + other.refused,
+        limited: one.limited + other.limited,
         cancelled: one.cancelled + other.cancelled,
         attempts: one.attempts + other.attempts,
         retries: one.retries + other.retries,
