@@ -3,11 +3,11 @@
 //! The order, from the outside in: retry, budget, breaker, attempt timeout, operation. A breaker's refusal costs
 //! neither an attempt nor budget, and nothing is held while a call waits.
 
+mod end;
+mod room;
 mod told;
 
-use std::borrow::Cow;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
@@ -19,9 +19,8 @@ use crate::breaker::{Breaker, Refused};
 use crate::cancel::Listener;
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
-use crate::error::{About, Cause, Error};
 use crate::key::CallKey;
-use crate::limit::{Entry, Taken};
+use crate::limit::Taken;
 use crate::log;
 use crate::retry::{At, Budget, Decision, Nested, Retry, State, Stop};
 use crate::story::{Story, Tried};
@@ -215,48 +214,6 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         Begin::Attempt(self.attempt(now))
     }
 
-    /// Takes a turn and a place where the pipeline has a limit; `None` when the attempt may begin. A call that the breaker
-    /// would refuse takes nothing and does not wait.
-    #[cold]
-    fn enter(&mut self, now: Moment) -> Option<Begin> {
-        if self.breaker().is_some_and(|breaker| breaker.core().refuses_at(self.breaker_now(now))) {
-            self.taken = None;
-            return None;
-        }
-        let limit = self.pipeline.limit.as_ref()?;
-        let taken = self.taken.get_or_insert_with(|| Box::new(Taken::new(limit)));
-        match taken.enter(now) {
-            Entry::Now => None,
-            Entry::Wait(wait) if self.deadline.is_none_or(|deadline| now + wait < deadline) => {
-                Some(Begin::Wait(wait))
-            }
-            Entry::Wait(wait) if taken.waits_for_place() => {
-                // A place may come sooner than the time that it may take.
-                Some(Begin::Wait(self.deadline.map_or(wait, |deadline| deadline.since(now))))
-            }
-            Entry::Wait(_) => {
-                self.taken = None;
-                Some(Begin::End(Stop::Deadline, None))
-            }
-            Entry::Refused => Some(Begin::End(Stop::Limited, None)),
-        }
-    }
-
-    /// Whether the turn of a call that waits for a place has come; otherwise the waker is told when it has.
-    #[cfg(any(feature = "tokio", feature = "simulate"))]
-    pub(crate) fn is_called(&self, waker: &std::task::Waker) -> bool {
-        self.taken.as_ref().is_some_and(|taken| taken.is_called(waker))
-    }
-
-    /// Holds this thread for the wait that `begin` or `ended` asked for.
-    pub(crate) fn block(&self, wait: Duration) {
-        let cancel = self.listener().map(Listener::cancel);
-        match self.taken.as_ref().filter(|taken| taken.waits_for_place() && self.pipeline.clock.is_real()) {
-            Some(taken) => taken.block(wait, cancel),
-            None => self.pipeline.clock.block(wait, cancel),
-        }
-    }
-
     /// A call starts when it is first driven, not when its future is made.
     #[inline]
     fn start(&mut self, now: Moment) {
@@ -378,14 +335,6 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         rule.map_or(verdict, |(_, class)| verdict.with_class(*class))
     }
 
-    /// The attempt is over: its place is for others, also while this call waits for a retry.
-    #[inline]
-    fn leave(&mut self) {
-        if self.taken.is_some() {
-            self.taken = None;
-        }
-    }
-
     #[inline]
     fn settle(&mut self, verdict: &Verdict, now: Moment, message: Words<'_>) {
         self.under_way = false;
@@ -469,58 +418,6 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.paid = Some(now);
         Decision::After(wait)
     }
-
-    /// Whether an attempt was made.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn was_attempted(&self) -> bool {
-        self.failed.is_some() || self.under_way
-    }
-
-    // ---- the end ----
-
-    /// The result for the caller. A value that was judged a failure is still the caller's.
-    pub(crate) fn finish<T, E>(
-        &mut self,
-        last: Option<Last<T, E>>,
-        stop: Stop,
-        refused: Option<Refused>,
-    ) -> Result<T, Error<E>> {
-        let limited = self.taken.as_ref().and_then(|taken| taken.refused());
-        if !self.closed {
-            self.tell_end(stop);
-        }
-        self.let_go();
-        let story = self.failed.take().map(|failed| {
-            let mut story = failed.story;
-            story.end(self.pipeline.clock.now().since(self.started));
-            story
-        });
-        let cause = match (last, refused) {
-            (Some(Last::Outcome(Ok(value))), _) => return Ok(value),
-            (Some(Last::Outcome(Err(error))), _) => Cause::Operation(error),
-            (Some(Last::TimedOut), _) => Cause::TimedOut,
-            (None, Some(refused)) => return Err(Error::refused(refused)),
-            (None, None) => match limited {
-                Some(limited) => Cause::Limited(limited),
-                None if stop == Stop::Cancelled => Cause::Cancelled { under_way: self.under_way },
-                None => Cause::TimedOut,
-            },
-        };
-        Err(Error::new(cause, stop, self.about(story, stop)))
-    }
-
-    #[cold]
-    fn about(&self, story: Option<Story>, stop: Stop) -> About {
-        let breaker = self.breaker().filter(|_| stop == Stop::BreakerOpen);
-        About {
-            name: Arc::clone(&self.pipeline.name),
-            operation: self.options.as_deref().map_or(Cow::Borrowed(""), |own| own.operation.clone()),
-            breaker: self.own_breaker().map(|breaker| Arc::clone(&breaker.core().name)),
-            failure: story.as_ref().and_then(Story::last).map(|last| last.failure),
-            story,
-            next_probe: breaker.and_then(|breaker| breaker.core().next_probe_in(breaker.clock().now())),
-        }
-    }
 }
 
 /// The earlier or shorter of two that may be there.
@@ -538,30 +435,3 @@ const IMPATIENT: u32 = 10;
 
 /// How often a call that waits for the breaker looks while another caller's probe is under way.
 const PROBE_POLL: Duration = Duration::from_millis(20);
-
-impl<P: Deref<Target = Inner>> Flow<P> {
-    fn give_place_back(&mut self) {
-        if let (Some(ticket), Some(breaker)) = (self.ticket.take(), self.breaker()) {
-            breaker.core().abandon(ticket, self.breaker_now(self.attempt_began));
-        }
-    }
-
-    /// Gives back what a call holds that goes no further: its place in the breaker, and the price of a retry that is
-    /// not made.
-    fn let_go(&mut self) {
-        self.leave();
-        self.give_place_back();
-        if let (Some(paid), Some(budget)) = (self.paid.take(), self.budget()) {
-            budget.refund(paid);
-        }
-    }
-}
-
-impl<P: Deref<Target = Inner>> Drop for Flow<P> {
-    fn drop(&mut self) {
-        if self.begun && !self.closed {
-            self.tell_end(Stop::Cancelled);
-        }
-        self.let_go();
-    }
-}
