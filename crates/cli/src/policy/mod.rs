@@ -30,7 +30,7 @@ pub(crate) enum Policy {
     ///   steadfast policy simulate background --outage 10s --rps 800 --clients 200
     ///   steadfast policy simulate payments --file policies.toml --max-recovery 15s
     #[command(verbatim_doc_comment)]
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
     /// Print the JSON Schema of policy files, for editors
     Schema,
 }

@@ -64,5 +64,5 @@ fn gap(rate: f64) -> u64 {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1e5")]
 fn burst(settings: &Settings, rate: f64) -> u64 {
-    settings.burst.map_or((rate * BURST_SHARE).max(1.0) as u64, u64::from)
+    settings.burst.map_or_else(|| (rate * BURST_SHARE).max(1.0) as u64, u64::from)
 }

@@ -7,7 +7,10 @@ use crate::classify::Verdict;
 
 /// No spans.
 #[derive(Default)]
-pub(crate) struct Spans;
+pub(crate) struct Spans(());
+
+/// No guard.
+pub(crate) struct Entered;
 
 impl Spans {
     #[inline]
@@ -16,7 +19,7 @@ impl Spans {
     }
 
     pub(crate) fn of_call(_: &Call<'_>) -> Self {
-        Self
+        Self(())
     }
 
     #[inline]
@@ -29,10 +32,14 @@ impl Spans {
     pub(crate) fn end_call(&mut self, _: &'static str, _: u32) {}
 
     #[inline]
-    pub(crate) fn enter_call(&self) {}
+    pub(crate) fn enter_call(&self) -> Option<Entered> {
+        None
+    }
 
     #[inline]
-    pub(crate) fn enter_attempt(&self) {}
+    pub(crate) fn enter_attempt(&self) -> Option<Entered> {
+        None
+    }
 }
 
 pub(crate) fn failed_attempt(_: &Call<'_>, _: &FailedAttempt<'_>) {}

@@ -26,7 +26,7 @@ impl Meter {
 
 /// No count for the metrics.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals;
+pub(crate) struct Refusals(());
 
 impl Refusals {
     #[inline]

@@ -71,6 +71,7 @@ pub(crate) enum Begin {
 }
 
 /// What follows an attempt.
+#[derive(Clone, Copy)]
 pub(crate) enum Next {
     /// It succeeded.
     Done,

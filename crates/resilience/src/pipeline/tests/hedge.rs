@@ -147,7 +147,7 @@ fn a_hedge_is_paid_from_the_budget_and_needs_a_place() {
 #[test]
 fn what_must_not_be_repeated_is_not_hedged_and_a_half_open_breaker_gets_one_probe() {
     let slow = [(1_000, Ok(1)), (1_000, Ok(2))];
-    let (clock, pipeline) = bench(|builder| builder.not_idempotent());
+    let (clock, pipeline) = bench(Builder::not_idempotent);
     let answers = Answers::new(&clock, &slow);
     hedged(&clock, &pipeline, AFTER, &answers).unwrap();
     assert_eq!(answers.times().len(), 1);

@@ -57,6 +57,7 @@ pub(super) struct Outcome {
     pub(super) succeeded: Vec<f64>,
 }
 
+#[derive(Clone, Copy)]
 enum Due {
     Answer(usize, u64, bool),
     Timeout(usize, u64),
