@@ -15,6 +15,8 @@ use outcome::{Count, Outcomes};
 
 const PAGE: &str = "docs/mutants.md";
 const OUTPUT: &str = "target/mutants";
+/// Tests that take long without optimisation and say nothing about retry and breaker.
+const SKIPPED: [&str; 3] = ["policy::tests::bad", "simulate::", "limit::"];
 /// Per cent of the viable mutants that the tests must catch.
 const REACH: usize = 90;
 /// Exit codes of cargo-mutants that come with outcomes to read: all caught, some missed, some timed out.
@@ -67,9 +69,9 @@ fn command(args: &Args) -> Cmd {
     if let Some(shard) = &args.shard {
         command = command.arg("--shard").arg(shard);
     }
-    // The tests beside the code find them in seconds; those of whole pipelines would take ten times as long, and bad
-    // policy files say nothing about retry and breaker.
-    command.args(&args.extra).args(&["--", "--lib", "--", "--skip", "policy::tests::bad"])
+    // The tests beside the code find them in seconds; those of whole programs would take ten times as long.
+    let skipped = SKIPPED.iter().flat_map(|tests| ["--skip", tests]);
+    command.args(&args.extra).args(&["--", "--lib", "--"]).args(&skipped.collect::<Vec<_>>())
 }
 
 fn verdict(outcomes: &Outcomes, accepted: &Accepted) -> Result<()> {
@@ -123,7 +125,7 @@ mod tests {
         let args = Args { retry: false, breaker: true, shard: Some("0/4".into()), extra: vec!["-j2".into()] };
         let line = command(&args).to_string();
         let folders = "-f 'crates/resilience/src/breaker/**' -f crates/resilience/src/renewable.rs";
-        let rest = "--shard 0/4 -j2 -- --lib -- --skip policy::tests::bad";
+        let rest = "--shard 0/4 -j2 -- --lib -- --skip policy::tests::bad --skip simulate:: --skip limit::";
         assert!(line.ends_with(&format!("{folders} {rest}")), "{line}");
         assert!(!line.contains("retry"), "{line}");
     }
