@@ -29,8 +29,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn command(args: &Args) -> Cmd {
-    // Watching is measured without peers, and the peers without what watching adds to the build.
-    let features = if args.name == "telemetry" { "telemetry" } else { "peers" };
+    // What changes how the library is built is measured without peers, and the peers without it.
+    let features = match &*args.name {
+        alone @ ("telemetry" | "simulate") => alone,
+        _ => "peers",
+    };
     let run = Cmd::cargo("run --locked --profile bench --features").args(&[features, "-p", PACKAGE]);
     let json: &[&str] = if args.json { &["--json"] } else { &[] };
     run.args(&["--bin", &args.name, "--"]).args(json).args(&args.extra)

@@ -34,7 +34,7 @@ enum Command {
     /// The show goes to stderr, the summary to stdout.
     #[command(verbatim_doc_comment)]
     Demo(demo::Args),
-    /// Check policy files before they are used
+    /// Check policy files, and see what they do in an outage, before they are used
     #[command(subcommand)]
     Policy(policy::Policy),
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 use steadfast_resilience::clock::VirtualClock;
+use steadfast_resilience::pipeline::{Attempt, Hedge};
 use steadfast_resilience::telemetry::alert::Watcher;
 use steadfast_resilience::telemetry::metric;
 use steadfast_resilience::{Breaker, Classify, Kind, Pipeline, Retry, Verdict, pipeline};
@@ -239,6 +240,15 @@ fn every_metric_is_described_and_what_is_rendered_is_in_the_table() {
     let (clock, recorder) = (VirtualClock::new(), recorder());
     metrics::with_local_recorder(&recorder, || {
         let payments = pipeline(&clock).breaker(Breaker::consecutive(3)).build().unwrap();
+        let late = |attempt: Attempt| {
+            let clock = clock.clone();
+            async move {
+                clock.timer(Duration::from_secs(if attempt.hedge() == 0 { 5 } else { 1 })).await;
+                Ok::<_, Fault>(())
+            }
+        };
+        let hedge = Hedge::after(Duration::from_secs(1));
+        clock.block_on(payments.call().named("charge").hedge(hedge).run(late)).unwrap();
         call(&payments, &clock, "charge", vec![busy()]);
         call(&payments, &clock, "charge", vec![Fault(Verdict::unclassified())]);
         call(&payments, &clock, "charge", vec![lost(), lost(), lost()]);

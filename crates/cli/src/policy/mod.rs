@@ -27,7 +27,7 @@ pub(crate) enum Policy {
     /// Ends with 1 when --max-amplification or --max-recovery is missed.
     ///
     /// Examples:
-    ///   steadfast policy simulate background --outage 10s --rps 800 --clients 200
+    ///   steadfast policy simulate background --attempt-timeout 1s --outage 10s --rps 800 --clients 200
     ///   steadfast policy simulate payments --file policies.toml --max-recovery 15s
     #[command(verbatim_doc_comment)]
     Simulate(Box<simulate::Args>),

@@ -120,9 +120,21 @@ impl Builder {
         self
     }
 
+    /// No number of failures in the window trips it.
+    pub fn no_failures(mut self) -> Self {
+        self.settings.failures = None;
+        self
+    }
+
     /// Trips also when `share` of the calls took longer than `over`. Default: off.
     pub fn slow(mut self, over: Duration, share: f64) -> Self {
         self.settings.slow = Some(Slow { over, ratio: share });
+        self
+    }
+
+    /// Slow calls do not trip it.
+    pub fn no_slow(mut self) -> Self {
+        self.settings.slow = None;
         self
     }
 

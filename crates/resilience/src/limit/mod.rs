@@ -133,6 +133,13 @@ impl Limit {
         self.inner.refused.load(Ordering::Relaxed)
     }
 
+    /// Limits nothing any more, until it is told to again: who waits is let in.
+    #[cfg(feature = "policy")]
+    pub(crate) fn lift(&self) {
+        self.inner.settings.store(Arc::new(Builder::default().settings));
+        self.inner.gate.admit(None);
+    }
+
     /// Takes other settings over while calls go on: those under way and those that wait stay.
     ///
     /// # Errors

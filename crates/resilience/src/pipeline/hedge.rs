@@ -4,12 +4,14 @@
 //! more needs a closed circuit, a place under the limit and a retry's price from the budget, so that hedges cannot feed
 //! an outage. The breaker hears of every request that ended. A door of its own: calls without hedges pay nothing.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::Pipeline;
 use super::attempt::Attempt;
 use super::call::Call;
 use crate::breaker::Breaker;
@@ -19,6 +21,7 @@ use crate::clock::{Clock, Moment, Sleep};
 use crate::error::Error;
 use crate::limit::{Limit, Place};
 use crate::retry::Budget;
+use crate::telemetry::Watched;
 
 /// The most requests beside the first: more would be an attack.
 const MOST: u32 = 5;
@@ -99,6 +102,8 @@ impl<C> WithHedge<'_, C> {
             budget: own.cloned().or_else(|| settings.budget.clone()),
             limit: settings.limit.clone(),
             hedge: if idempotent { self.hedge } else { self.hedge.at_most(0) },
+            pipeline: pipeline.clone(),
+            name: options.operation.clone(),
         });
         drop(settings);
         let judge = Judge(Arc::clone(&shared));
@@ -115,6 +120,9 @@ struct Shared<F, C> {
     budget: Option<Budget>,
     limit: Option<Limit>,
     hedge: Hedge,
+    pipeline: Pipeline,
+    /// The operation's, as it is counted.
+    name: Cow<'static, str>,
 }
 
 /// The call's classifier, which its requests ask too.
@@ -178,6 +186,7 @@ where
         match self.shared.room_beside() {
             Some(beside) => {
                 self.beside.push(beside);
+                self.shared.count();
                 self.ask();
             }
             None => self.next = None,
@@ -198,6 +207,11 @@ where
 }
 
 impl<F, C> Shared<F, C> {
+    fn count(&self) {
+        let settings = self.pipeline.source.hold();
+        settings.seen.watch.hedged(&Watched { pipeline: &settings, operation: &self.name });
+    }
+
     /// Room for a request beside the first: the circuit is closed, the limit has a place, the budget pays.
     fn room_beside(&self) -> Option<Beside> {
         let now = self.clock.now();

@@ -198,11 +198,12 @@ impl Parts {
         if let Some(settings) = &service.budget {
             let _ = self.budget.reconfigure(settings, clock.now());
         }
-        if let Some(settings) = &service.limit {
-            match &mut *self.limit() {
-                Some(limit) => drop(limit.reconfigure(settings)),
-                none => *none = Some(settings.clone().build_within(&mut Findings::default())),
-            }
+        let mut limit = self.limit();
+        match (&service.limit, &*limit) {
+            (Some(settings), Some(limit)) => drop(limit.reconfigure(settings)),
+            (Some(settings), None) => *limit = Some(settings.clone().build_within(&mut Findings::default())),
+            (None, Some(limit)) => limit.lift(),
+            (None, None) => {}
         }
     }
 
@@ -230,18 +231,25 @@ impl Parts {
 /// What a watch does at each look, without the waiting in between.
 pub(super) struct Follower {
     live: Live,
+    /// What was taken over, or refused.
     seen: Option<Result<String, String>>,
+    /// What was there at the last look, and is not taken over yet.
+    found: Option<Result<String, String>>,
 }
 
 impl Follower {
     pub(super) fn new(live: &Live) -> Self {
-        Self { seen: live.text(), live: live.clone() }
+        let seen = live.text();
+        Self { found: seen.clone(), seen, live: live.clone() }
     }
 
-    /// Takes the file over if it has changed; `None` when it has not, so that a broken one is told once.
+    /// Takes the file over if it has changed; `None` when it has not, so that a broken one is told once. A file that is
+    /// being written is half of one, and half of one can be valid: what two looks in a row find is whole.
     pub(super) fn look(&mut self) -> Option<Result<Changes, Error>> {
         let text = self.live.text();
-        if text == self.seen {
+        let settled = text == self.found;
+        self.found.clone_from(&text);
+        if !settled || text == self.seen {
             return None;
         }
         self.seen = text;

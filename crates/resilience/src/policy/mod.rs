@@ -56,6 +56,7 @@ pub use live::{Live, Watch};
 pub use schema::json_schema;
 pub use tree::{Format, Place};
 
+use crate::Code;
 use crate::pipeline::Builder;
 use crate::retry::Builder as RetryBuilder;
 use read::Reader;
@@ -103,8 +104,7 @@ impl Policies {
     pub fn parse(text: &str, format: Format, name: &str) -> Result<Self, Error> {
         let root = format.parse(text).map_err(|syntax| {
             let key = String::new();
-            let complaint =
-                Complaint { at: syntax.at, key, code: crate::Code::Syntax, message: syntax.message };
+            let complaint = Complaint { at: syntax.at, key, code: Code::Syntax, message: syntax.message };
             Error::new(name, vec![complaint])
         })?;
         Self::of_tree(&root, name)
@@ -129,13 +129,18 @@ impl Policies {
     }
 
     fn of_tree(root: &Node, name: &str) -> Result<Self, Error> {
-        let complaints = validate::validate(root, read::file());
-        if !complaints.is_empty() {
-            return Err(Error::new(name, complaints));
-        }
+        let mut complaints = validate::validate(root, read::file());
         let mut reader = Reader::new(root);
         let (default, services) = reader.services();
         let retries = reader.retries();
+        if !complaints.is_empty() {
+            // Of what does not fit, only the names can be judged any further.
+            let names = reader.complaints.into_iter();
+            complaints.extend(names.filter(|of| matches!(of.code, Code::UnknownName | Code::Circle)));
+            complaints.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
+            complaints.truncate(error::MAX_COMPLAINTS);
+            return Err(Error::new(name, complaints));
+        }
         if !reader.complaints.is_empty() {
             return Err(Error::new(name, reader.complaints));
         }
@@ -246,6 +251,6 @@ fn text_of(path: &Path, name: &str) -> Result<String, Error> {
             String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
         let at = Places::new(&valid).at(valid.len());
         let message = "this is not UTF-8: save the file as UTF-8".to_owned();
-        Error::new(name, vec![Complaint { at, key: String::new(), code: crate::Code::Syntax, message }])
+        Error::new(name, vec![Complaint { at, key: String::new(), code: Code::Syntax, message }])
     })
 }

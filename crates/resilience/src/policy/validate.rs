@@ -60,6 +60,7 @@ impl Validator {
             (Shape::Table(section), _) | (Shape::Of(section), Value::Map(_)) => {
                 self.table(node, section, path);
             }
+            (Shape::Either([Shape::Table(section), ..]), Value::Map(_)) => self.table(node, section, path),
             (Shape::Named(inner), Value::Map(entries)) => {
                 for (key, value) in entries {
                     if self.is_full() {
@@ -111,7 +112,9 @@ fn fits(value: &Value, shape: Shape) -> Result<(), String> {
                 return Ok(());
             }
             match nearest(text, words.iter().copied()) {
-                Some(word) => Err(format!("unknown word {}: did you mean \"{word}\"?", value.describe())),
+                Some(word) => {
+                    Err(format!("unknown word \"{}\": did you mean \"{word}\"?", text.escape_debug()))
+                }
                 None => expected(&name(shape)),
             }
         }
@@ -120,11 +123,17 @@ fn fits(value: &Value, shape: Shape) -> Result<(), String> {
         (Shape::Of(_), Value::Text(text)) if !text.is_empty() => Ok(()),
         (Shape::Either(shapes), _) => {
             if shapes.iter().any(|shape| fits(value, *shape).is_ok()) {
-                Ok(())
-            } else {
-                expected(&name(shape))
+                return Ok(());
+            }
+            match value {
+                Value::Text(text) if matches!(shapes, [Shape::Duration, ..]) => match duration::parse(text) {
+                    Ok(_) => expected("a time above zero"),
+                    Err(why) => expected(&format!("{} ({why})", name(shape))),
+                },
+                _ => expected(&name(shape)),
             }
         }
+        (Shape::Text, Value::Text(_)) => Ok(()),
         _ => expected(&name(shape)),
     }
 }
@@ -155,6 +164,7 @@ pub(super) fn name(shape: Shape) -> String {
         Shape::Share => "a number above 0 and up to 1".to_owned(),
         Shape::Number(least, most) => format!("a number from {least} to {most}"),
         Shape::Flag => "true or false".to_owned(),
+        Shape::Text => "a text".to_owned(),
         Shape::Word([word]) => format!("\"{word}\""),
         Shape::Word(words) => format!("one of {}", listed(words.iter().copied())),
         Shape::Kind => "a kind such as \"timeout\", or a code such as 503".to_owned(),

@@ -190,6 +190,12 @@ impl Builder {
         self
     }
 
+    /// No limit over all attempts and waits, where the settings that these began with have one.
+    pub fn no_max_elapsed(mut self) -> Self {
+        self.settings.max_elapsed = None;
+        self
+    }
+
     /// The longest hint of a service that is waited for. A longer one means stop. Default: 30 s.
     pub fn max_hint(mut self, limit: Duration) -> Self {
         self.settings.max_hint = limit;

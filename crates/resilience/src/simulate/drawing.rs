@@ -90,14 +90,14 @@ impl Comparison {
     }
 }
 
-/// One call to a service that stays down: when it is tried.
+/// One call whose every attempt fails at once: when it is tried.
 fn attempts(svg: &mut Svg, waits: &Waits) {
     let attempts = waits.attempts();
     let last = attempts.last().copied().unwrap_or_default().as_secs_f64();
     let end = last.max(0.001) * 1.02;
     let x = |at: f64| LEFT + (RIGHT - LEFT) * at / end;
     let words = format!(
-        "one call to a service that stays down: {} attempts, with mean waits the last after {}",
+        "one call whose every attempt fails at once: {} attempts, with mean waits the last after {}",
         attempts.len(),
         time(Duration::from_secs_f64(last))
     );

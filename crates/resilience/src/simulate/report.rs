@@ -22,6 +22,8 @@ pub struct Report {
     outage_begins: usize,
     outage_ends: usize,
     recovery: Option<Duration>,
+    /// The share of calls that succeeded before the outage.
+    before: f64,
     herd_peak: f64,
     steady_peak: f64,
     retries: u64,
@@ -61,6 +63,7 @@ impl Report {
         // The last calls are not judged: they may still be under way.
         let last_calls = attempt_timeout.unwrap_or(LAST_CALLS_DEFAULT).min(LAST_CALLS_MAX);
         let judged = seconds.len().saturating_sub(whole(last_calls) + 1).max(ends);
+        let before = share(&seconds[..begins.saturating_sub(1)]);
         let mean = scenario.rps / 10.0;
         let sent = ledger.sent.all();
         let peak = |bins: &[u32]| bins.iter().max().copied().map_or(0.0, |most| f64::from(most) / mean);
@@ -68,7 +71,8 @@ impl Report {
             seconds,
             outage_begins: begins,
             outage_ends: ends,
-            recovery: recovery(ledger, begins, ends, judged),
+            recovery: recovery(ledger, begins, ends, judged).filter(|_| before >= 1.0 - BAD_SHARE),
+            before,
             herd_peak: peak(&sent[(ends * PER_SECOND).min(sent.len())..]),
             steady_peak: peak(&sent[..(begins * PER_SECOND).min(sent.len())]),
             retries: ledger.retries,
@@ -115,10 +119,18 @@ impl Report {
     }
 
     /// From the service's return until 99 of 100 calls of a second succeed again, for good; `None` when they do not before
-    /// the end.
+    /// the end, when no call was made after the return, and when they did not even before the outage: see
+    /// [`success_before`](Self::success_before).
     #[must_use]
     pub fn recovery(&self) -> Option<Duration> {
         self.recovery
+    }
+
+    /// The share of calls that succeeded before the outage. Below 0.99 the policy and the service do not fit, and the
+    /// outage has nothing to do with it.
+    #[must_use]
+    pub fn success_before(&self) -> f64 {
+        self.before
     }
 
     /// Whether calls succeed again no later than this after the service's return.
@@ -182,7 +194,14 @@ impl Report {
     }
 }
 
-/// The time after the return at which the last bad second began; all in bins.
+/// The share of calls that succeeded; 1 when there were none.
+fn share(seconds: &[Second]) -> f64 {
+    let offered: u32 = seconds.iter().map(|second| second.offered).sum();
+    let succeeded: u32 = seconds.iter().map(|second| second.succeeded).sum();
+    if offered == 0 { 1.0 } else { f64::from(succeeded) / f64::from(offered) }
+}
+
+/// The time after the return at which the last bad second began; all in bins. A second without calls tells nothing.
 fn recovery(ledger: &Ledger, begins: usize, ends: usize, judged: usize) -> Option<Duration> {
     let (offered, succeeded) = (ledger.offered.all(), ledger.succeeded.all());
     let bad = |from: &usize| {
@@ -191,9 +210,12 @@ fn recovery(ledger: &Ledger, begins: usize, ends: usize, judged: usize) -> Optio
         let succeeded: u32 = succeeded[second].iter().sum();
         f64::from(offered - succeeded) > f64::from(offered) * BAD_SHARE
     };
+    let has_calls = |from: &usize| offered[*from..*from + PER_SECOND].iter().any(|calls| *calls > 0);
     let last = judged.saturating_sub(1) * PER_SECOND;
-    match (begins * PER_SECOND..=last).rev().find(bad) {
-        Some(from) if from == last => None,
+    let mut told = (begins * PER_SECOND..=last).rev().filter(has_calls).peekable();
+    let newest = *told.peek().filter(|from| **from >= ends * PER_SECOND)?;
+    match told.find(bad) {
+        Some(from) if from == newest => None,
         Some(from) => {
             Some(BIN * u32::try_from((from + 1).saturating_sub(ends * PER_SECOND)).unwrap_or(u32::MAX))
         }

@@ -11,6 +11,8 @@ use crate::problem::{BuildError, Code, Findings};
 
 /// The service is 80 % busy when nothing else is said.
 const SPARE: f64 = 1.25;
+/// What any service can take: one that is seldom called is not a slow one.
+const CAPACITY_MIN: f64 = 50.0;
 /// How long callers go on before the outage, so that budgets and breakers know normal times.
 pub(super) const BEFORE: Duration = Duration::from_secs(20);
 /// The least time that is looked at after the outage.
@@ -74,7 +76,7 @@ impl Scenario {
         self
     }
 
-    /// Requests that the service can serve in a second. Default: a quarter more than the calls.
+    /// Requests that the service can serve in a second. Default: a quarter more than the calls, and at least 50.
     pub fn capacity(mut self, requests: f64) -> Self {
         self.capacity = Some(requests);
         self
@@ -138,11 +140,11 @@ impl Scenario {
     }
 
     pub(super) fn capacity_or_default(&self) -> f64 {
-        self.capacity.unwrap_or(self.rps * SPARE)
+        self.capacity.unwrap_or((self.rps * SPARE).max(CAPACITY_MIN))
     }
 
     pub(super) fn after_or_default(&self) -> Duration {
-        self.after.unwrap_or_else(|| AFTER_MIN.max(self.outage.saturating_mul(3)))
+        self.after.unwrap_or_else(|| AFTER_MIN.max(self.outage.saturating_mul(3)).min(TIME_MAX))
     }
 
     fn check(&self, findings: &mut Findings) {

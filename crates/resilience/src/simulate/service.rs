@@ -73,6 +73,8 @@ pub(super) struct Service {
     warm_up: Duration,
     queue: VecDeque<Turn>,
     busy: bool,
+    /// From here on the next request can be served: an idle service serves at once.
+    free_at: Moment,
 }
 
 impl Service {
@@ -91,6 +93,7 @@ impl Service {
             warm_up: scenario.warm_up,
             queue: VecDeque::new(),
             busy: false,
+            free_at: Moment::ZERO,
         }
     }
 
@@ -115,11 +118,11 @@ impl Service {
     fn work(&mut self, now: Moment, agenda: &mut Agenda) {
         if !self.busy && !self.queue.is_empty() && !self.is_down(now) {
             self.busy = true;
-            agenda.enter(now + self.pace(now), Event::Served);
+            agenda.enter(now.max(self.free_at), Event::Served);
         }
     }
 
-    /// The time for one request: longer while the service warms up.
+    /// The time between two requests: longer while the service warms up.
     fn pace(&self, now: Moment) -> Duration {
         let warm = now.since(self.back_at);
         if now < self.back_at || warm >= self.warm_up {
@@ -132,6 +135,7 @@ impl Service {
     /// The request at the head is done, and the next one begins.
     pub(super) fn served(&mut self, now: Moment, agenda: &mut Agenda) {
         self.busy = false;
+        self.free_at = now + self.pace(now);
         if let Some(request) = self.queue.pop_front() {
             agenda.enter(now + self.answer_time, Event::Answer(request));
         }

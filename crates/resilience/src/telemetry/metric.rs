@@ -50,11 +50,13 @@ metrics! {
     CALLS = "steadfast_calls_total", Counter, "", ["pipeline", "operation", "outcome"],
         "Calls that ended, by outcome: succeeded, failed, terminal, refused, limited, cancelled.";
     CALL_SECONDS = "steadfast_call_duration_seconds", Histogram, "seconds", ["pipeline", "operation", "outcome"],
-        "How long calls took that succeeded or failed, retries and waits included.";
+        "How long calls took that succeeded, failed or ended with a terminal error, retries and waits included.";
     ATTEMPTS = "steadfast_attempts_total", Counter, "", OPERATION,
-        "Attempts of all calls, retries included.";
+        "Attempts of all calls, retries and hedges included.";
     RETRIES = "steadfast_retries_total", Counter, "", OPERATION,
         "Attempts that were not the first of their call.";
+    HEDGES = "steadfast_hedges_total", Counter, "", OPERATION,
+        "Requests that hedges made beside another one.";
     FAILURES = "steadfast_failures_total", Counter, "", ["pipeline", "operation", "kind"],
         "Attempts that failed, by kind of failure.";
     THROTTLED = "steadfast_throttled_total", Counter, "", OPERATION,

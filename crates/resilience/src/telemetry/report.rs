@@ -20,10 +20,12 @@ pub struct Report {
     pub limited: u64,
     /// Calls that were cancelled or dropped by their caller.
     pub cancelled: u64,
-    /// Attempts of all calls, retries included.
+    /// Attempts of all calls, retries and hedges included.
     pub attempts: u64,
     /// Attempts that were not the first of their call.
     pub retries: u64,
+    /// Requests that hedges made beside another one.
+    pub hedges: u64,
     /// Attempts that the service throttled.
     pub throttled: u64,
     /// The time that the calls which succeeded took together, retries and waits included.
@@ -49,6 +51,7 @@ impl Report {
             cancelled: self.cancelled.saturating_sub(earlier.cancelled),
             attempts: self.attempts.saturating_sub(earlier.attempts),
             retries: self.retries.saturating_sub(earlier.retries),
+            hedges: self.hedges.saturating_sub(earlier.hedges),
             throttled: self.throttled.saturating_sub(earlier.throttled),
             time_to_success: self.time_to_success.saturating_sub(earlier.time_to_success),
         }

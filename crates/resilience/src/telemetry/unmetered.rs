@@ -19,6 +19,8 @@ impl Meter {
 
     pub(super) fn ended(&self, _: &Watched<'_>, _: Outcome, _: Duration, _: Moment) {}
 
+    pub(super) fn hedged(&self, _: &Watched<'_>) {}
+
     pub(super) fn unclassified(&self, _: &Watched<'_>) {}
 
     pub(super) fn set_gauges(&self, _: &Inner, _: Moment) {}

@@ -62,6 +62,7 @@ pub(crate) struct Watch {
     /// Attempts that did not succeed.
     unsuccessful: Total,
     retries: Total,
+    hedges: Total,
     throttled: Total,
     meter: Meter,
 }
@@ -93,6 +94,12 @@ impl Watch {
     pub(crate) fn attempt_given_up(&self, call: &Watched<'_>, number: u32) {
         self.count_attempt(number);
         self.meter.attempt_ended(call, number, None);
+    }
+
+    /// A request beside another one.
+    pub(crate) fn hedged(&self, call: &Watched<'_>) {
+        self.hedges.add(1);
+        self.meter.hedged(call);
     }
 
     fn count_attempt(&self, number: u32) {
@@ -134,8 +141,9 @@ impl Watch {
             refused: self.refused.sum(),
             limited: self.limited.sum(),
             cancelled: self.cancelled.sum(),
-            attempts: succeeded + self.unsuccessful.sum(),
+            attempts: succeeded + self.unsuccessful.sum() + self.hedges.sum(),
             retries: self.retries.sum(),
+            hedges: self.hedges.sum(),
             throttled: self.throttled.sum(),
             time_to_success: Duration::from_nanos(self.time_to_success.sum()),
         }

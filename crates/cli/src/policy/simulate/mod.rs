@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Clients, each with a breaker and a budget of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     clients: u32,
-    /// Requests that the service can serve in a second [default: a quarter more than the calls]
+    /// Requests that the service can serve in a second [default: a quarter more than the calls, at least 50]
     #[arg(long, value_name = "REQUESTS")]
     capacity: Option<f64>,
     /// Requests that may wait in the service [default: without a limit]
@@ -179,11 +179,13 @@ impl Simulated<'_> {
             ));
         }
         if let Some(most) = self.args.max_recovery.filter(|most| !report.recovers_within(*most)) {
-            let took = text::recovery(report);
-            missed.push(format!(
-                "missed: calls succeed again after {took}, not within {}",
-                duration::print(most)
-            ));
+            let within = duration::print(most);
+            missed.push(match report.recovery() {
+                Some(took) => {
+                    format!("missed: calls succeed again after {}, not within {within}", text::seconds(took))
+                }
+                None => format!("missed: calls do not succeed again, and should within {within}"),
+            });
         }
         missed
     }

@@ -7,6 +7,8 @@ use steadfast_resilience::simulate::{Report, Variant};
 
 use super::{Simulated, load, timeline};
 
+/// Fewer calls than this tell little.
+const FEW_CALLS: u64 = 100;
 /// The most waits that are listed one by one.
 const WAITS_SHOWN: usize = 12;
 
@@ -14,7 +16,7 @@ const WAITS_SHOWN: usize = 12;
 type Line = (&'static str, fn(&Report) -> String);
 
 const LINES: [Line; 10] = [
-    ("requests for each call, worst 10 s", |report| format!("{:.2}", report.amplification())),
+    ("requests by calls, worst 10 s", |report| format!("{:.2}", report.amplification())),
     ("requests while it was down", |report| report.sent_in_outage().to_string()),
     ("worst 0.1 s after its return, by normal", |report| format!("{:.1}x", report.herd_peak())),
     ("calls succeed again after", recovery),
@@ -30,7 +32,10 @@ impl Simulated<'_> {
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n\n", self.title());
         self.waits(&mut text);
-        let _ = writeln!(text, "\none call to a service that stays down, with mean waits (x: an attempt)\n");
+        let _ = writeln!(
+            text,
+            "\none call whose every attempt fails at once, with mean waits (x: an attempt, 2: two of them)\n"
+        );
         text.push_str(&timeline::draw(&self.waits.attempts()));
         text.push('\n');
         text.push_str(&load::draw(&self.comparison));
@@ -86,11 +91,33 @@ impl Simulated<'_> {
             text.push('\n');
         }
         if let Some(report) = self.as_written() {
-            let _ = writeln!(
-                text,
-                "\nThe worst 0.1 s of normal times has {:.1}x the mean.",
-                report.steady_peak()
-            );
+            let peak = report.steady_peak();
+            let _ = writeln!(text, "\nThe worst 0.1 s of normal times has {peak:.1}x the mean.");
+            if let Some(note) = self.note(report) {
+                let _ = writeln!(text, "{note}");
+            }
+        }
+    }
+}
+
+impl Simulated<'_> {
+    /// What makes the figures say less than they seem to.
+    fn note(&self, report: &Report) -> Option<String> {
+        let before = report.success_before();
+        let calls: u64 = report.seconds().iter().map(|second| u64::from(second.offered)).sum();
+        let failed = |report: &Report| report.calls_failed() + report.calls_refused();
+        if before < 0.99 {
+            Some(format!(
+                "Note: only {:.0} % of the calls succeed before the outage. Policy and service do not fit: look at \
+                 --capacity, --answer-time and --queue, and at the policy's attempt_timeout and limit.",
+                before * 100.0
+            ))
+        } else if calls < FEW_CALLS {
+            Some(format!("Note: these are only {calls} calls. Raise --rps or --look-on to tell more."))
+        } else if self.comparison.reports().iter().all(|(_, report)| failed(report) == 0) {
+            Some("Note: no attempt failed: the outage ends before attempt_timeout does.".to_owned())
+        } else {
+            None
         }
     }
 }

@@ -267,13 +267,21 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.waits_for_breaker()
             && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
         {
-            let wait = wait.max(PROBE_POLL);
+            let wait = self.spread(wait.max(PROBE_POLL), deadline.since(now));
             if now + wait < deadline {
                 log::waits_for_breaker(&self.pipeline.name, self.operation(), wait);
                 return Begin::Wait(wait);
             }
         }
         Begin::End(Stop::BreakerOpen, Some(refused))
+    }
+
+    /// Calls that waited for the same probe do not come back together: over as long again as they wait, or a second if
+    /// that is longer, where the time that is left allows it.
+    fn spread(&self, wait: Duration, left: Duration) -> Duration {
+        let room = left.saturating_sub(wait) / 2;
+        let more = wait.max(PROBE_SPREAD).min(room);
+        wait + self.pipeline.randomness.rng().between(Duration::ZERO, more)
     }
 
     // ---- after an attempt ----
@@ -307,7 +315,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// for the patient ones.
     #[cfg(any(feature = "tokio", feature = "simulate"))]
     pub(crate) fn timed_out(&mut self) -> Next {
-        let verdict = Verdict::transient(Kind::TIMEOUT);
+        let verdict = self.reclassified(Verdict::transient(Kind::TIMEOUT));
         let now = self.pipeline.clock.now();
         let had = now.since(self.attempt_began);
         let limit = self.own(|own| own.attempt_timeout).or(self.pipeline.attempt_timeout);
@@ -433,6 +441,9 @@ fn earlier<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 /// An attempt that a deadline ended within this part of its own limit says nothing about the service.
 #[cfg(any(feature = "tokio", feature = "simulate"))]
 const IMPATIENT: u32 = 10;
+
+/// The least time over which calls that waited for a probe are spread.
+const PROBE_SPREAD: Duration = Duration::from_secs(1);
 
 /// How often a call that waits for the breaker looks while another caller's probe is under way.
 const PROBE_POLL: Duration = Duration::from_millis(20);

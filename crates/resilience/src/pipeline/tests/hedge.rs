@@ -74,6 +74,8 @@ fn a_slow_answer_is_overtaken_and_given_up() {
     assert_eq!(answers.times(), [0, 100]);
     assert_eq!(clock.now(), Moment::ZERO + s(1) + ms(150));
     assert_eq!(answers.given_up.get(), 1, "the slow one was dropped");
+    let report = pipeline.report();
+    assert_eq!((report.attempts, report.hedges, report.succeeded), (2, 1, 1));
     assert_eq!(answers.asked.borrow()[1], (0, 1, Moment::ZERO + s(1) + ms(100)), "the same attempt, hedge 1");
 }
 

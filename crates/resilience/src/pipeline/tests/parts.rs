@@ -147,10 +147,30 @@ fn waiting_for_the_breaker_is_opt_in_and_keeps_the_deadline() {
     let began = clock.now();
     let patient = pipeline.call().complete_within(s(60)).run_blocking(|_| Ok::<_, Fault>(7)).unwrap();
     assert_eq!(patient, 7);
-    assert!(clock.now().since(began) >= s(10) && clock.now().since(began) <= s(12));
+    assert!(clock.now().since(began) >= s(10) && clock.now().since(began) <= s(22));
     let (_, without_deadline) = bench(|builder| builder.breaker(breaker()).wait_for_breaker());
     without_deadline.breaker().unwrap().trip(&Verdict::transient(Kind::TIMEOUT));
     assert!(without_deadline.run_blocking(|_| Ok::<_, Fault>(())).unwrap_err().is_refused());
+}
+
+#[test]
+fn calls_that_waited_for_one_probe_do_not_come_back_together() {
+    let breaker = Breaker::consecutive(1).open_for(s(10)).successes_to_close(1);
+    let (clock, pipeline) =
+        bench(|builder| builder.breaker(breaker).wait_for_breaker().complete_within(s(60)));
+    pipeline.breaker().unwrap().trip(&Verdict::transient(Kind::TIMEOUT));
+    let came = std::cell::RefCell::new(Vec::new());
+    let call = || {
+        pipeline.run(|_| async {
+            came.borrow_mut().push(clock.now());
+            Ok::<_, Fault>(())
+        })
+    };
+    let done = clock
+        .block_on(async { tokio::join!(call(), call(), call(), call(), call(), call(), call(), call()) });
+    assert!(done.0.is_ok() && done.7.is_ok());
+    let (first, last) = (*came.borrow().iter().min().unwrap(), *came.borrow().iter().max().unwrap());
+    assert!(last.since(first) >= s(3), "eight calls within {:?}", last.since(first));
 }
 
 #[test]

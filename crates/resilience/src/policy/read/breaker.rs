@@ -26,6 +26,11 @@ pub(super) fn breaker_values(mut breaker: breaker::Builder, table: Table<'_>) ->
     }
     if let Some(failures) = table.count("failures") {
         breaker = breaker.failures(failures);
+    } else if table.word("failures").is_some() {
+        breaker = breaker.no_failures();
+    }
+    if table.word("slow").is_some() {
+        breaker = breaker.no_slow();
     }
     if let Some(slow) = table.get("slow").map(Table::of)
         && let (Some(over), Some(share)) = (slow.duration("over"), slow.number("share"))

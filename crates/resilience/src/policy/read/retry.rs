@@ -58,6 +58,8 @@ pub(super) fn retry_values(mut retry: retry::Builder, table: Table<'_>) -> retry
 pub(super) fn retry_limits(mut retry: retry::Builder, table: Table<'_>) -> retry::Builder {
     if let Some(limit) = table.duration("max_elapsed") {
         retry = retry.max_elapsed(limit);
+    } else if table.word("max_elapsed").is_some() {
+        retry = retry.no_max_elapsed();
     }
     if let Some(limit) = table.duration("max_hint") {
         retry = retry.max_hint(limit);

@@ -81,6 +81,7 @@ fn shape(shape_of: Shape, depth: usize) -> Vec<(String, String)> {
             member("maximum", most.to_string()),
         ],
         Shape::Flag => vec![member("type", "\"boolean\"")],
+        Shape::Text => vec![member("type", "\"string\"")],
         Shape::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
             vec![member("enum", format!("[{}]", words.join(", ")))]

@@ -22,6 +22,8 @@ pub(crate) enum Shape {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Any text.
+    Text,
     /// A kind of failure, or a code: `timeout`, `503`.
     Kind,
     /// The name of something of this section of the file, or its settings in place.
@@ -71,7 +73,7 @@ impl Section {
 const MANY: u32 = 1_000_000;
 
 use Shape::{
-    Count, Duration, DurationOrZero, Either, Flag, Kind, List, Named, Number, Of, Share, Table, Word,
+    Count, Duration, DurationOrZero, Either, Flag, Kind, List, Named, Number, Of, Share, Table, Text, Word,
 };
 
 /// The whole file.
@@ -80,6 +82,7 @@ pub(crate) static FILE: Section = Section {
     doc: "Policies of Steadfast: how to retry, when to stop calling, and which service uses what.",
     presets: &[],
     fields: &[
+        field("$schema", Text, "", "Where the schema of this file is, for editors."),
         field(
             "default",
             Table(&SERVICE),
@@ -130,8 +133,18 @@ pub(crate) static SERVICE: Section = Section {
             "10s",
             "How long one attempt may take.",
         ),
-        field("server_timeout", Duration, "none", "A time limit that is sent with the request."),
-        field("complete_within", Duration, "none", "How long a call may take, attempts and waits together."),
+        field(
+            "server_timeout",
+            Either(&[Duration, Word(&["none"])]),
+            "none",
+            "A time limit that is sent with the request.",
+        ),
+        field(
+            "complete_within",
+            Either(&[Duration, Word(&["none"])]),
+            "none",
+            "How long a call may take, attempts and waits together.",
+        ),
         field(
             "idempotent",
             Flag,
@@ -253,7 +266,12 @@ pub(crate) static RETRY: Section = Section {
             "3",
             "The most retries; calls are one more.",
         ),
-        field("max_elapsed", Duration, "none", "The limit over all attempts and waits."),
+        field(
+            "max_elapsed",
+            Either(&[Duration, Word(&["none"])]),
+            "none",
+            "The limit over all attempts and waits.",
+        ),
         field(
             "max_hint",
             Duration,
@@ -309,8 +327,18 @@ pub(crate) static BREAKER: Section = Section {
             "10",
             "Failures in a row that trip it.",
         ),
-        field("failures", Count(1, MANY), "none", "Failures in the window that trip it."),
-        field("slow", Table(&SLOW), "none", "Trips it when too many calls take too long."),
+        field(
+            "failures",
+            Either(&[Count(1, MANY), Word(&["none"])]),
+            "none",
+            "Failures in the window that trip it.",
+        ),
+        field(
+            "slow",
+            Either(&[Table(&SLOW), Word(&["none"])]),
+            "none",
+            "Trips it when too many calls take too long.",
+        ),
         field(
             "kinds",
             Named(&Count(1, MANY)),
@@ -366,9 +394,14 @@ pub(crate) static LIMIT: Section = Section {
     doc: "How many calls may be under way, and begin in a second. One that finds no room waits, if it may, or is refused.",
     presets: &["none"],
     fields: &[
-        field("concurrent", Count(1, MANY), "none", "Calls under way at once."),
+        field("concurrent", Either(&[Count(1, MANY), Word(&["none"])]), "none", "Calls under way at once."),
         field("waiting", Count(0, MANY), "0", "Calls that may wait for a place."),
-        field("rate", Number(0.001, 1e6), "none", "Calls that begin in a second, as a mean."),
+        field(
+            "rate",
+            Either(&[Number(0.001, 1e6), Word(&["none"])]),
+            "none",
+            "Calls that begin in a second, as a mean.",
+        ),
         field(
             "burst",
             Count(1, MANY),

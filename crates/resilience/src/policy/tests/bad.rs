@@ -27,11 +27,11 @@ fn a_wrong_key_or_value_is_named_with_its_place_and_what_was_expected() {
         ),
         (
             "[service.a]\nserver_timeout = \"5\"",
-            "policies.toml:2:18: service.a.server_timeout: expected a time such as \"500ms\", \"2s\" or \"1m 30s\" (it needs a unit), found the text \"5\" (SF114)",
+            "policies.toml:2:18: service.a.server_timeout: expected a time such as \"500ms\", \"2s\" or \"1m 30s\", or \"none\" (it needs a unit), found the text \"5\" (SF114)",
         ),
         (
             "[service.a]\nserver_timeout = \"-5s\"",
-            "policies.toml:2:18: service.a.server_timeout: expected a time such as \"500ms\", \"2s\" or \"1m 30s\" (it must not be negative), found the text \"-5s\" (SF114)",
+            "policies.toml:2:18: service.a.server_timeout: expected a time such as \"500ms\", \"2s\" or \"1m 30s\", or \"none\" (it must not be negative), found the text \"-5s\" (SF114)",
         ),
         (
             "[service.a]\nserver_timeout = \"0s\"",
@@ -47,7 +47,7 @@ fn a_wrong_key_or_value_is_named_with_its_place_and_what_was_expected() {
         ),
         (
             "[retry.r]\nstrategy = \"exponental\"",
-            "policies.toml:2:12: retry.r.strategy: unknown word the text \"exponental\": did you mean \"exponential\"? (SF114)",
+            "policies.toml:2:12: retry.r.strategy: unknown word \"exponental\": did you mean \"exponential\"? (SF114)",
         ),
         (
             "[retry.r]\nfast_first = \"yes\"",
@@ -285,6 +285,15 @@ proptest! {
         let text: String = chars[..at].iter().collect::<String>() + &piece + &chars[end..].iter().collect::<String>();
         let _ = Policies::parse(&text, format, "changed");
     }
+}
+
+#[test]
+fn names_are_looked_up_although_other_keys_are_wrong() {
+    let text = "[service.a]\natempt_timeout = \"2s\"\nretry = \"patent\"\nbreaker = { ratio = 25 }\n[retry.patient]\n";
+    let error = toml(text).unwrap_err();
+    let told: Vec<_> =
+        error.complaints().iter().map(|complaint| (complaint.at.line, complaint.code)).collect();
+    assert_eq!(told, [(2, Code::UnknownKey), (3, Code::UnknownName), (4, Code::WrongValue)], "{error}");
 }
 
 #[test]

@@ -214,8 +214,10 @@ fn a_limit_keeps_the_calls_that_are_under_way() {
         Ok::<_, std::io::Error>(call(&pipeline).is_ok())
     });
     assert!(outer.unwrap(), "a second place since the reload");
+    let limit = pipeline.limit().unwrap();
     live.apply(toml("[service.a]\n").unwrap());
     assert!(pipeline.limit().is_none());
+    assert!((0..9).map(|_| limit.try_enter(clock.now())).all(|place| place.is_ok()), "lifted");
     live.apply(toml("[service.a]\nlimit = { concurrent = 1 }").unwrap());
     assert!(refused_inside().unwrap(), "the same limit again");
 }

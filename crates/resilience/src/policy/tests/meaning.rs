@@ -293,6 +293,56 @@ fn a_name_stands_for_a_service_a_retry_policy_or_a_preset() {
 }
 
 #[test]
+fn none_takes_back_what_the_default_or_another_policy_says() {
+    let text = r#"
+        [default]
+        complete_within = "8s"
+        server_timeout = "1s"
+        [service.a]
+        complete_within = "none"
+        server_timeout = "none"
+        retry = { like = "background", max_elapsed = "none" }
+        breaker = { failures = "none", slow = "none" }
+        limit = { concurrent = 3, rate = "none" }
+        [service.b]
+    "#;
+    let policies = Policies::parse(text, Format::Toml, "p.toml").unwrap();
+    let of = |name: &str| policies.pipeline(name).build().unwrap();
+    let times = |name: &str| {
+        of(name)
+            .run_blocking(|a| Ok::<_, std::io::Error>((a.deadline().is_some(), a.server_timeout())))
+            .unwrap()
+    };
+    assert_eq!(times("a"), (false, None));
+    assert_eq!(times("b"), (true, Some(s(1))));
+    assert_eq!(of("a").retry().unwrap().max_elapsed(), None);
+    let refused =
+        Policies::parse("[service.a]\ncomplete_within = \"0s\"\n", Format::Toml, "p.toml").unwrap_err();
+    assert!(refused.to_string().contains("expected a time above zero"), "{refused}");
+    let refused =
+        Policies::parse("[service.a]\ncomplete_within = \"5\"\n", Format::Toml, "p.toml").unwrap_err();
+    assert!(refused.to_string().contains("(it needs a unit)"), "{refused}");
+}
+
+#[test]
+fn a_file_may_name_its_schema() {
+    let text = r#"{"$schema": "policy.schema.json", "service": {"a": {}}}"#;
+    assert!(Policies::parse(text, Format::Json, "p.json").is_ok());
+    assert!(Format::of(std::path::Path::new("MY.TOML")).is_some());
+}
+
+#[test]
+fn a_file_can_say_what_our_own_time_limit_means() {
+    let text = "[service.a]\nattempt_timeout = \"1s\"\n[service.a.classify]\nlasting = [\"timeout\"]\n";
+    let clock = VirtualClock::new();
+    let pipeline =
+        Policies::parse(text, Format::Toml, "p.toml").unwrap().pipeline("a").clock(&clock).build().unwrap();
+    let hangs = clock.block_on(pipeline.run(|_| std::future::pending::<Result<(), std::io::Error>>()));
+    let error = hangs.unwrap_err();
+    assert_eq!((error.stop(), error.failure().unwrap().class()), (Stop::Lasting, Class::Lasting));
+}
+
+#[test]
 fn a_limit_is_read_by_name_or_in_place() {
     let text = "[limit.few]\nconcurrent = 2\n[service.a]\nlimit = \"few\"\n[service.b]\nlimit = { rate = 5, max_wait = \"1s\" }\n[service.c]\n";
     let policies = Policies::parse(text, Format::Toml, "p.toml").unwrap();

@@ -2,6 +2,13 @@
 
 mod bad;
 mod check;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::unwrap_used,
+    reason = "a test's own helpers; its numbers are small"
+)]
+mod corpus;
 mod live;
 mod meaning;
 mod schema;

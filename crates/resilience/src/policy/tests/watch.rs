@@ -19,9 +19,14 @@ fn follow(path: &Path) -> Followed {
 }
 
 impl Followed {
-    fn look(&mut self) -> Option<Result<String, String>> {
+    fn look_once(&mut self) -> Option<Result<String, String>> {
         let outcome = self.follower.look()?;
         Some(outcome.map(|changes| changes.to_string()).map_err(|error| error.to_string()))
+    }
+
+    /// Until what is there has stood for two looks.
+    fn look(&mut self) -> Option<Result<String, String>> {
+        self.look_once().or_else(|| self.look_once())
     }
 
     fn retries(&self) -> Option<u32> {
@@ -41,6 +46,20 @@ fn a_file_written_in_place_is_followed() {
     folder.file("policies.toml", retries(2));
     assert_eq!(followed.look(), Some(Ok("service.a.retry.max_retries: 1 -> 2".to_owned())));
     assert_eq!((followed.look(), followed.retries()), (None, Some(2)));
+}
+
+#[test]
+fn a_half_written_file_is_not_taken_over_though_it_is_valid() {
+    let folder = Folder::new();
+    let mut followed = follow(&folder.file("policies.toml", retries(1)));
+    for half in ["", "[service.a]\n", "[service.a]\nretry = { max_retries = 2 }\n[service.b"] {
+        folder.file("policies.toml", half);
+        assert_eq!((followed.look_once(), followed.retries()), (None, Some(1)), "{half:?}");
+    }
+    folder.file("policies.toml", retries(3));
+    assert_eq!((followed.look_once(), followed.retries()), (None, Some(1)), "seen once");
+    assert!(followed.look_once().unwrap().is_ok());
+    assert_eq!(followed.retries(), Some(3));
 }
 
 #[test]

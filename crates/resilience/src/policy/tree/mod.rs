@@ -154,7 +154,7 @@ impl Format {
     /// By the end of a file's name.
     #[must_use]
     pub fn of(path: &std::path::Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
+        match &*path.extension()?.to_str()?.to_ascii_lowercase() {
             "toml" => Some(Self::Toml),
             "yaml" | "yml" => Some(Self::Yaml),
             "json" => Some(Self::Json),

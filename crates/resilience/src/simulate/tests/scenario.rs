@@ -139,3 +139,21 @@ fn limits_on_calls_take_part() {
     assert!(limited.calls_refused() > 300, "{limited}");
     assert!(limited.recovers_within(s(2)), "{limited}");
 }
+
+#[test]
+fn seconds_without_calls_prove_nothing() {
+    let hopeless = defaults().attempt_timeout(std::time::Duration::from_millis(1));
+    let report = Scenario::outage(s(5)).rps(1.0).clients(1).run(&hopeless).unwrap();
+    assert!(report.success_before() < 0.01, "no answer is that quick");
+    assert_eq!(report.recovery(), None, "{report}");
+    let silent = Scenario::outage(s(2)).rps(0.001).run(&defaults()).unwrap();
+    assert_eq!(silent.recovery(), None, "nobody called");
+}
+
+#[test]
+fn a_service_that_is_seldom_called_answers_at_once() {
+    let quick = defaults().attempt_timeout(std::time::Duration::from_millis(500));
+    let report = Scenario::outage(s(5)).rps(1.0).clients(1).run(&quick).unwrap();
+    assert!(report.success_before() > 0.99, "{}", report.success_before());
+    assert!(report.recovers_within(s(20)), "{report}");
+}

@@ -9,7 +9,8 @@ use crate::telemetry::Report;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Measure {
-    /// The share of calls that failed or were refused. Terminal errors are answers, and cancelled calls say nothing.
+    /// The share of calls that failed or were refused, by a breaker or a limit. Terminal errors are answers, and cancelled
+    /// calls say nothing.
     FailureRate,
     /// Retries for each call.
     MeanRetries,
@@ -44,7 +45,7 @@ impl Measure {
     pub(super) const fn advice(self) -> &'static str {
         match self {
             Self::FailureRate => {
-                "look at the kinds of failure and at the breaker's last trip; the service is down or refuses us"
+                "look at the kinds of failure and at the breaker's last trip: the service is down, or refuses us, or our own limit is reached"
             }
             Self::MeanRetries => {
                 "the service fails now and then and retries hide it: look at the kinds of failure, then at the service"

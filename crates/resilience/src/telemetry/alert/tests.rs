@@ -50,6 +50,7 @@ fn sum(one: &Report, other: &Report) -> Report {
         cancelled: one.cancelled + other.cancelled,
         attempts: one.attempts + other.attempts,
         retries: one.retries + other.retries,
+        hedges: one.hedges + other.hedges,
         throttled: one.throttled + other.throttled,
         time_to_success: one.time_to_success + other.time_to_success,
     }
@@ -167,7 +168,7 @@ fn an_alert_says_what_is_wrong_and_what_to_look_at() {
     assert_eq!(
         raised[0].1.to_string(),
         "`payments`: failed calls are 12.5 % over 200 calls in 60s (alert at 5.0 %): look at the kinds of failure and \
-         at the breaker's last trip; the service is down or refuses us"
+         at the breaker's last trip: the service is down, or refuses us, or our own limit is reached"
     );
     let cleared = feed.looks(30, calls(200, 0));
     assert!(cleared[0].1.to_string().ends_with("(alert at 5.0 %): it is over"), "{}", cleared[0].1);

@@ -117,6 +117,13 @@ impl Meter {
         });
     }
 
+    pub(super) fn hedged(&self, call: &Watched<'_>) {
+        self.with(call, |handles, of| {
+            of.attempts.increment(1);
+            handles.count(of, &metric::HEDGES, None);
+        });
+    }
+
     pub(super) fn unclassified(&self, call: &Watched<'_>) {
         self.with(call, |handles, of| handles.count(of, &metric::UNCLASSIFIED, None));
     }

@@ -1,0 +1,63 @@
+//! `cargo xtask bench simulate`: how long the policy simulator takes for ten minutes of 200 clients.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Parser;
+use steadfast_bench::figure::{Figure, Reach};
+use steadfast_bench::harness::median;
+use steadfast_bench::{json, table};
+use steadfast_resilience::pipeline::Builder;
+use steadfast_resilience::simulate::Scenario;
+use steadfast_resilience::{Pipeline, Retry};
+
+/// Ten minutes in all, with an outage of ten seconds.
+const OUTAGE: Duration = Duration::from_secs(10);
+const LOOK_ON: Duration = Duration::from_secs(570);
+
+/// Measures one run of 200 clients that make 800 calls a second for ten minutes of virtual time.
+#[derive(Parser)]
+struct Args {
+    /// One line of JSON per figure instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Runs of each policy
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+}
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    let policies: [(&str, Builder); 2] = [
+        ("the defaults", policy()),
+        ("retries alone, eleven attempts", policy().retry(retries()).no_budget().no_breaker()),
+    ];
+    let mut figures = Vec::new();
+    for (name, policy) in &policies {
+        let times = (0..args.rounds).map(|round| run(policy, round.into())).collect::<Result<Vec<_>>>()?;
+        let name = format!("200 clients, 10 min, 800 calls/s: {name}");
+        figures.push(Figure::new(name, median(&times), "s").reach(Reach::AtMost(2.0)));
+    }
+    match args.json {
+        true => figures.iter().for_each(|figure| println!("{}", json::line(figure))),
+        false => table::figures(&figures).iter().for_each(|line| println!("{line}")),
+    }
+    let kept = figures.iter().all(|figure| figure.ok() != Some(false));
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn policy() -> Builder {
+    Pipeline::builder("bench").attempt_timeout(Duration::from_secs(1))
+}
+
+fn retries() -> steadfast_resilience::retry::Builder {
+    Retry::fixed(Duration::from_secs(1)).max_retries(10)
+}
+
+/// One run in seconds.
+fn run(policy: &Builder, seed: u64) -> Result<f64> {
+    let began = Instant::now();
+    Scenario::outage(OUTAGE).rps(800.0).clients(200).look_on(LOOK_ON).seed(seed).run(policy)?;
+    Ok(began.elapsed().as_secs_f64())
+}
