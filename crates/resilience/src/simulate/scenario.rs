@@ -140,7 +140,7 @@ impl Scenario {
     }
 
     pub(super) fn capacity_or_default(&self) -> f64 {
-        self.capacity.unwrap_or((self.rps * SPARE).max(CAPACITY_MIN))
+        self.capacity.unwrap_or_else(|| (self.rps * SPARE).max(CAPACITY_MIN))
     }
 
     pub(super) fn after_or_default(&self) -> Duration {

@@ -29,7 +29,7 @@ fn read(text: &str, format: Format, name: &str) -> bool {
             // YAML knows more line ends than `\n`.
             let lines = text.matches(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count() + 2;
             for complaint in error.complaints() {
-                assert!(complaint.at.line as usize <= lines, "{name}: {complaint} at {}", complaint.at);
+                assert!(complaint.at.line <= lines, "{name}: {complaint} at {}", complaint.at);
                 assert!(
                     !complaint.message.is_empty() && !complaint.message.contains('\n'),
                     "{name}: {complaint:?}"

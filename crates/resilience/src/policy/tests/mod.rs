@@ -2,12 +2,7 @@
 
 mod bad;
 mod check;
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::unwrap_used,
-    reason = "a test's own helpers; its numbers are small"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "its numbers are small")]
 mod corpus;
 mod live;
 mod meaning;
