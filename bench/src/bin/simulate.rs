@@ -56,6 +56,7 @@ fn retries() -> steadfast_resilience::retry::Builder {
 }
 
 /// One run in seconds.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 fn run(policy: &Builder, seed: u64) -> Result<f64> {
     let began = Instant::now();
     Scenario::outage(OUTAGE).rps(800.0).clients(200).look_on(LOOK_ON).seed(seed).run(policy)?;

@@ -19,6 +19,7 @@ impl Meter {
 
     pub(super) fn ended(&self, _: &Watched<'_>, _: Outcome, _: Duration, _: Moment) {}
 
+    #[cfg(feature = "tokio")]
     pub(super) fn hedged(&self, _: &Watched<'_>) {}
 
     pub(super) fn unclassified(&self, _: &Watched<'_>) {}

@@ -97,6 +97,7 @@ impl Watch {
     }
 
     /// A request beside another one.
+    #[cfg(feature = "tokio")]
     pub(crate) fn hedged(&self, call: &Watched<'_>) {
         self.hedges.add(1);
         self.meter.hedged(call);

@@ -287,3 +287,11 @@ fn reasons_are_told_in_words() {
         assert_eq!(reason.to_string(), words);
     }
 }
+
+#[test]
+fn refusals_are_counted_from_the_beginning() {
+    let breaker = build(Breaker::consecutive(1));
+    fails(&breaker, at(1), 1);
+    assert_eq!(succeeds(&breaker, at(1), 5), 0);
+    assert_eq!(breaker.report().refused, 5);
+}

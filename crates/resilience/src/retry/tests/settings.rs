@@ -159,3 +159,18 @@ fn a_built_retry_goes_back_to_a_builder_unchanged() {
     assert_eq!(waits(retry.to_builder()), [s(2)]);
     assert_eq!(waits(Builder::from(retry).max_retries(2)), [s(2), s(2)]);
 }
+
+#[test]
+fn a_policy_tells_its_name_and_how_its_waits_grow() {
+    let second = Duration::from_secs(1);
+    let kind = |builder: Builder| builder.build().unwrap().strategy();
+    assert_eq!(kind(Retry::exponential()), "exponential");
+    assert_eq!(kind(Retry::fixed(second)), "fixed");
+    assert_eq!(kind(Retry::incremental(second, second)), "incremental");
+    assert_eq!(kind(Retry::schedule([second])), "schedule");
+    assert_eq!(kind(Retry::immediate()), "immediate");
+    assert_eq!(kind(Retry::adaptive(Retry::fixed(second))), "adaptive");
+    assert_eq!(kind(Retry::fixed(second).max_retries(0)), "none");
+    assert_eq!(Retry::fixed(second).build().unwrap().name(), None);
+    assert_eq!(Retry::fixed(second).named("patient").build().unwrap().name(), Some("patient"));
+}

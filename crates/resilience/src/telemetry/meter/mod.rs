@@ -117,6 +117,7 @@ impl Meter {
         });
     }
 
+    #[cfg(feature = "tokio")]
     pub(super) fn hedged(&self, call: &Watched<'_>) {
         self.with(call, |handles, of| {
             of.attempts.increment(1);
