@@ -14,10 +14,11 @@ fn breaker(clock: &VirtualClock, builder: Builder) -> Breaker {
 #[test]
 fn failures_keep_their_age_when_the_window_stays() {
     let clock = VirtualClock::new();
-    let breaker = breaker(&clock, Breaker::failures(10).within(s(30)));
+    let settings = |failures| Breaker::failures(failures).within(s(30)).kind(Kind::TIMEOUT, 50);
+    let breaker = breaker(&clock, settings(10));
     fails(&breaker, clock.now(), 3);
     clock.advance(s(20));
-    breaker.reconfigure(&Breaker::failures(20).within(s(30))).unwrap();
+    breaker.reconfigure(&settings(20)).unwrap();
     assert_eq!(failures(&breaker), 3);
     clock.advance(s(15));
     assert_eq!(failures(&breaker), 0, "35 s old, in a window of 30 s");
