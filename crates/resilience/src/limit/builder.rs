@@ -85,8 +85,8 @@ impl Builder {
         self.check(findings);
         Limit {
             inner: Arc::new(Inner {
+                gate: Arc::new(Gate::new(self.settings.concurrent)),
                 settings: ArcSwap::from_pointee(self.settings),
-                gate: Arc::new(Gate::default()),
                 pace: Pace::default(),
                 refused: AtomicU64::new(0),
             }),

@@ -10,11 +10,11 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
+use crate::clock::Clock;
 
 /// How often a thread that waits for a place looks whether its caller cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(10);
 
-#[derive(Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
     /// Tells threads that wait that somebody was let in.
@@ -23,6 +23,8 @@ pub(super) struct Gate {
 
 #[derive(Default)]
 struct State {
+    /// The most at once; `None` is without a limit.
+    most: Option<u32>,
     in_flight: u32,
     next_ticket: u64,
     queue: VecDeque<(u64, Option<Waker>)>,
@@ -33,19 +35,33 @@ struct State {
 /// A call under way. Dropping it hands the place to the next one.
 pub struct Place {
     gate: Arc<Gate>,
-    /// The most at once, as of when the place was given.
-    concurrent: Option<u32>,
 }
 
 /// A call that waits for a place. Dropping it leaves the queue.
 pub(super) struct Waiting {
     gate: Arc<Gate>,
     ticket: u64,
-    concurrent: Option<u32>,
     has_place: bool,
 }
 
+impl State {
+    fn has_room(&self) -> bool {
+        self.most.is_none_or(|most| self.in_flight < most)
+    }
+}
+
 impl Gate {
+    /// With at most this many at once.
+    pub(super) fn new(most: Option<u32>) -> Self {
+        Self { state: Mutex::new(State { most, ..State::default() }), let_in: Condvar::new() }
+    }
+
+    /// Another number at once: who there is room for now is let in; who is in stays.
+    pub(super) fn set_most(&self, most: Option<u32>) {
+        self.state().most = most;
+        self.admit();
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,32 +75,34 @@ impl Gate {
     }
 
     /// A place, if one is free and nobody waits for it.
-    pub(super) fn try_enter(self: &Arc<Self>, concurrent: Option<u32>) -> Option<Place> {
+    pub(super) fn try_enter(self: &Arc<Self>) -> Option<Place> {
         let mut state = self.state();
-        let free = concurrent.is_none_or(|most| state.in_flight < most) && state.queue.is_empty();
-        free.then(|| {
+        (state.has_room() && state.queue.is_empty()).then(|| {
             state.in_flight += 1;
-            Place { gate: Arc::clone(self), concurrent }
+            Place { gate: Arc::clone(self) }
         })
     }
 
     /// A place in the queue, if it is not full.
-    pub(super) fn line_up(self: &Arc<Self>, concurrent: Option<u32>, most: u32) -> Option<Waiting> {
+    pub(super) fn line_up(self: &Arc<Self>, longest: u32) -> Option<Waiting> {
         let mut state = self.state();
-        if state.queue.len() >= usize::try_from(most).unwrap_or(usize::MAX) {
+        if state.queue.len() >= usize::try_from(longest).unwrap_or(usize::MAX) {
             return None;
         }
         state.next_ticket += 1;
         let ticket = state.next_ticket;
         state.queue.push_back((ticket, None));
-        Some(Waiting { gate: Arc::clone(self), ticket, concurrent, has_place: false })
+        drop(state);
+        // A place may have become free since it was asked for.
+        self.admit();
+        Some(Waiting { gate: Arc::clone(self), ticket, has_place: false })
     }
 
     /// Lets in whoever there is room for.
-    pub(super) fn admit(&self, concurrent: Option<u32>) {
+    fn admit(&self) {
         let mut wakers = Vec::new();
         let mut state = self.state();
-        while concurrent.is_none_or(|most| state.in_flight < most) {
+        while state.has_room() {
             let Some((ticket, waker)) = state.queue.pop_front() else { break };
             state.in_flight += 1;
             state.called.push(ticket);
@@ -99,9 +117,14 @@ impl Gate {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn leave(&self, concurrent: Option<u32>) {
+    #[cfg(test)]
+    pub(super) fn wake_all(&self) {
+        self.let_in.notify_all();
+    }
+
+    fn leave(&self) {
         self.state().in_flight -= 1;
-        self.admit(concurrent);
+        self.admit();
     }
 }
 
@@ -113,7 +136,7 @@ impl Waiting {
         state.called.swap_remove(at);
         drop(state);
         self.has_place = true;
-        Some(Place { gate: Arc::clone(&self.gate), concurrent: self.concurrent })
+        Some(Place { gate: Arc::clone(&self.gate) })
     }
 
     /// Whether it is this one's turn; otherwise the waker is told when it is.
@@ -133,24 +156,24 @@ impl Waiting {
     }
 
     /// Holds this thread until it is this one's turn, the time is over or the caller cancels.
-    pub(super) fn block(&self, mut time: Duration, cancel: Option<&Cancel>) {
+    pub(super) fn block(&self, time: Duration, clock: &Clock, cancel: Option<&Cancel>) {
+        let end = clock.now() + time;
         let mut state = self.gate.state();
-        while !state.called.contains(&self.ticket)
-            && !time.is_zero()
-            && !cancel.is_some_and(Cancel::is_cancelled)
-        {
-            let slice = if cancel.is_some() { time.min(CANCEL_POLL) } else { time };
-            let woken = self.gate.let_in.wait_timeout(state, slice).unwrap_or_else(PoisonError::into_inner);
-            // Woken for somebody else, it waits the rest again: a little too long, never too short.
-            time = if woken.1.timed_out() { time - slice } else { time };
-            state = woken.0;
+        while !state.called.contains(&self.ticket) && !cancel.is_some_and(Cancel::is_cancelled) {
+            let left = end.since(clock.now());
+            if left.is_zero() {
+                return;
+            }
+            let slice = if cancel.is_some() { left.min(CANCEL_POLL) } else { left };
+            let woken = self.gate.let_in.wait_timeout(state, slice);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.leave(self.concurrent);
+        self.gate.leave();
     }
 }
 
@@ -163,7 +186,7 @@ impl Drop for Waiting {
         if let Some(at) = state.called.iter().position(|ticket| *ticket == self.ticket) {
             state.called.swap_remove(at);
             drop(state);
-            self.gate.leave(self.concurrent);
+            self.gate.leave();
         } else if let Some(at) = state.queue.iter().position(|(ticket, _)| *ticket == self.ticket) {
             let waker = state.queue.remove(at);
             drop(state);

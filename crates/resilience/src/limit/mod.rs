@@ -100,7 +100,7 @@ impl Limit {
     /// [`Limited`] when there is no room. Nothing was taken.
     pub fn try_enter(&self, now: Moment) -> Result<Place, Limited> {
         let settings = self.inner.settings.load();
-        let Some(place) = self.inner.gate.try_enter(settings.concurrent) else {
+        let Some(place) = self.inner.gate.try_enter() else {
             return Err(self.refuse(By::Concurrency, None));
         };
         self.inner
@@ -137,7 +137,7 @@ impl Limit {
     #[cfg(feature = "policy")]
     pub(crate) fn lift(&self) {
         self.inner.settings.store(Arc::new(Builder::default().settings));
-        self.inner.gate.admit(None);
+        self.inner.gate.set_most(None);
     }
 
     /// Takes other settings over while calls go on: those under way and those that wait stay.
@@ -149,7 +149,7 @@ impl Limit {
         settings.check(&mut findings);
         findings.finish("limit")?;
         self.inner.settings.store(Arc::new(settings.settings.clone()));
-        self.inner.gate.admit(settings.settings.concurrent);
+        self.inner.gate.set_most(settings.settings.concurrent);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::gate::{Place, Waiting};
 use super::{By, Limit, Limited};
 use crate::cancel::Cancel;
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 
 /// What one attempt has taken, or waits for. Dropped, everything is given back.
 pub(crate) struct Taken {
@@ -59,12 +59,10 @@ impl Taken {
             return Entry::Wait(turn - now);
         }
         if self.place.is_none() && self.waiting.is_none() {
-            self.place = self.limit.inner.gate.try_enter(settings.concurrent);
+            self.place = self.limit.inner.gate.try_enter();
         }
         if self.place.is_none() && self.waiting.is_none() && until > now {
-            self.waiting = self.limit.inner.gate.line_up(settings.concurrent, settings.waiting);
-            // A place may have become free since.
-            self.limit.inner.gate.admit(settings.concurrent);
+            self.waiting = self.limit.inner.gate.line_up(settings.waiting);
         }
         if let Some(waiting) = &mut self.waiting {
             self.place = waiting.try_take();
@@ -107,9 +105,9 @@ impl Taken {
     }
 
     /// Holds this thread until its turn in the queue has come, the time is over or the caller cancels.
-    pub(crate) fn block(&self, time: Duration, cancel: Option<&Cancel>) {
+    pub(crate) fn block(&self, time: Duration, clock: &Clock, cancel: Option<&Cancel>) {
         if let Some(waiting) = &self.waiting {
-            waiting.block(time, cancel);
+            waiting.block(time, clock, cancel);
         }
     }
 }

@@ -48,7 +48,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     pub(crate) fn block(&self, wait: Duration) {
         let cancel = self.listener().map(Listener::cancel);
         match self.taken.as_ref().filter(|taken| taken.waits_for_place() && self.pipeline.clock.is_real()) {
-            Some(taken) => taken.block(wait, cancel),
+            Some(taken) => taken.block(wait, &self.pipeline.clock, cancel),
             None => self.pipeline.clock.block(wait, cancel),
         }
     }
