@@ -9,7 +9,7 @@ use super::group::Group;
 #[cfg(feature = "tokio")]
 use super::hedge::{Hedge, WithHedge};
 use super::nesting::Nesting;
-use super::{OperationSettings, Pipeline};
+use super::{Inner, OperationSettings, Pipeline};
 use crate::breaker::Breaker;
 use crate::cancel::{Cancel, Listener};
 use crate::classify::{ErrorsOnly, Judged, Verdict};
@@ -42,8 +42,21 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The budget of this call, or of the resource that it brought along.
+    #[inline]
+    pub(super) fn own_budget(&self) -> Option<&Budget> {
+        self.budget.as_ref().or_else(|| self.breaker.as_ref()?.budget())
+    }
+
     /// Takes over what the settings of the operation say and the call does not.
-    pub(super) fn fill_in(&mut self, settings: &OperationSettings) {
+    #[inline]
+    pub(super) fn fill_in(&mut self, pipeline: &Inner) {
+        if let Some(settings) = pipeline.operations.get(&*self.operation) {
+            self.fill_in_from(settings);
+        }
+    }
+
+    fn fill_in_from(&mut self, settings: &OperationSettings) {
         fn fill<T: Clone>(own: &mut Option<T>, told: &Option<T>) {
             if own.is_none() {
                 own.clone_from(told);

@@ -89,17 +89,16 @@ impl<C> WithHedge<'_, C> {
         Fut: Future<Output = Result<T, E>>,
         C: Classifier<T, E>,
     {
-        let Call { pipeline, options, classifier } = self.call;
+        let Call { pipeline, mut options, classifier } = self.call;
         let settings = pipeline.source.hold();
-        let told = settings.operations.get(&*options.operation).and_then(|settings| settings.idempotent);
-        let idempotent = options.idempotent.or(told).unwrap_or(settings.idempotent);
-        let own = options.budget.as_ref().or_else(|| options.breaker.as_ref()?.budget());
+        options.fill_in(&settings);
+        let idempotent = options.idempotent.unwrap_or(settings.idempotent);
         let shared = Arc::new(Shared {
             operation,
             classifier,
             clock: settings.clock.clone(),
             breaker: options.breaker.clone().or_else(|| settings.breaker.clone()),
-            budget: own.cloned().or_else(|| settings.budget.clone()),
+            budget: options.own_budget().or(settings.budget.as_ref()).cloned(),
             limit: settings.limit.clone(),
             hedge: if idempotent { self.hedge } else { self.hedge.at_most(0) },
             pipeline: pipeline.clone(),

@@ -92,10 +92,8 @@ pub(crate) enum Last<T, E> {
 impl<P: Deref<Target = Inner>> Flow<P> {
     #[inline]
     pub(crate) fn new(pipeline: P, mut options: Option<Box<Options>>) -> Self {
-        if let Some(own) = &mut options
-            && let Some(settings) = pipeline.operations.get(&*own.operation)
-        {
-            own.fill_in(settings);
+        if let Some(own) = &mut options {
+            own.fill_in(&pipeline);
         }
         let own = options.as_deref();
         Self {
@@ -143,9 +141,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// The budget that pays for this call's retries: its own, that of the resource it brought along, the pipeline's.
     #[inline]
     fn budget(&self) -> Option<&Budget> {
-        let own = self.options.as_deref();
-        own.and_then(|own| own.budget.as_ref().or_else(|| own.breaker.as_ref()?.budget()))
-            .or(self.pipeline.budget.as_ref())
+        self.options.as_deref().and_then(Options::own_budget).or(self.pipeline.budget.as_ref())
     }
 
     fn retry(&self) -> Option<&Retry> {
@@ -263,7 +259,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     /// A refusal ends the call, unless it was asked to wait for the breaker and the deadline leaves room for that.
     #[cold]
-    fn refused(&self, refused: Refused, now: Moment) -> Begin {
+    fn refused(&mut self, refused: Refused, now: Moment) -> Begin {
+        // Nobody holds a place while waiting for a probe.
+        self.leave();
         if self.waits_for_breaker()
             && let (Some(wait), Some(deadline)) = (refused.retry_in(), self.deadline)
         {

@@ -209,3 +209,24 @@ fn threads_wait_for_a_place_too() {
     assert!(most.into_inner() <= 2);
     assert_eq!(pipeline.limit().unwrap().in_flight(), 0);
 }
+
+#[test]
+fn a_place_is_not_held_while_a_call_waits_for_a_probe() {
+    let breaker = Breaker::consecutive(1).half_open_permits(1).successes_to_close(1);
+    let limit = Limit::concurrent(2);
+    let (clock, pipeline) =
+        bench(|builder| builder.limit(limit).breaker(breaker).wait_for_breaker().complete_within(s(60)));
+    pipeline.breaker().unwrap().half_open("test", "test");
+    let (inside, most) = (Cell::new(0), Cell::new(0));
+    let (probe, waiter, ()) = clock.block_on(async {
+        tokio::join!(
+            pipeline.run(|_| busy(&clock, &inside, &most, s(5))),
+            pipeline.run(|_| busy(&clock, &inside, &most, s(1))),
+            async {
+                clock.timer(ms(10)).await;
+                assert_eq!(pipeline.limit().unwrap().in_flight(), 1, "the probe's alone");
+            }
+        )
+    });
+    assert!(probe.is_ok() && waiter.is_ok());
+}
