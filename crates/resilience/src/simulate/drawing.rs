@@ -1,7 +1,5 @@
 //! A comparison as a drawing: when one call tries again, and what reaches the service meanwhile.
 
-use std::time::Duration;
-
 use super::{Comparison, Report, Variant, Waits};
 use crate::svg::{Anchor, COOL, GRID, INK, PALE, QUIET, Svg, WARM};
 
@@ -99,7 +97,7 @@ fn attempts(svg: &mut Svg, waits: &Waits) {
     let words = format!(
         "one call whose every attempt fails at once: {} attempts, with mean waits the last after {}",
         attempts.len(),
-        time(Duration::from_secs_f64(last))
+        label(last)
     );
     svg.text((LEFT, ATTEMPTS - 30.0), Anchor::Start, 13, INK, "", &words);
     svg.line((LEFT, ATTEMPTS), (RIGHT, ATTEMPTS), GRID, " stroke-width=\"2\"");
@@ -145,15 +143,6 @@ fn legend(svg: &mut Svg, place: usize, variant: Variant, colour: &str, report: &
     };
     svg.text((left + 26.0, BOTTOM + 66.0), Anchor::Start, 11, QUIET, "", &recovery);
     debug_assert!(left + 26.0 < WIDTH);
-}
-
-fn time(time: Duration) -> String {
-    match time.as_secs_f64() {
-        seconds if seconds >= 7200.0 => format!("{:.1} h", seconds / 3600.0),
-        seconds if seconds >= 120.0 => format!("{:.1} min", seconds / 60.0),
-        seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
-        seconds => format!("{seconds:.1} s"),
-    }
 }
 
 fn per_second(counts: impl ExactSizeIterator<Item = u32>) -> f64 {
