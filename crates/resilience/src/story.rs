@@ -8,7 +8,7 @@ use crate::key::IdempotencyKey;
 
 /// Attempts that a story keeps one by one: the first few, which show how it began, and the last ones. A call with
 /// thousands of retries must not grow without bound.
-const KEPT: usize = 64;
+pub(crate) const KEPT: usize = 64;
 const KEPT_FIRST: usize = 16;
 
 /// The system's coarse clock moves in steps of up to 4 ms: below that, a number would say more than is known.
@@ -23,6 +23,8 @@ pub struct Story {
     throttled: u32,
     tried: Vec<Tried>,
     worst_case_calls: u32,
+    /// How many attempts are kept one by one.
+    kept: usize,
 }
 
 /// One failed attempt.
@@ -42,16 +44,20 @@ pub struct Tried {
 }
 
 impl Story {
-    pub(crate) fn new(key: IdempotencyKey, worst_case_calls: u32) -> Self {
-        Self { key, elapsed: Duration::ZERO, attempts: 0, throttled: 0, tried: Vec::new(), worst_case_calls }
+    pub(crate) fn new(key: IdempotencyKey, worst_case_calls: u32, kept: usize) -> Self {
+        let tried = Vec::with_capacity(kept.min(4));
+        Self { key, elapsed: Duration::ZERO, attempts: 0, throttled: 0, tried, worst_case_calls, kept }
     }
 
     pub(crate) fn add(&mut self, tried: Tried) {
         self.attempts = self.attempts.saturating_add(1);
         self.throttled += u32::from(tried.failure.class() == Class::Throttled);
         self.elapsed = tried.began + tried.took;
-        if self.tried.len() == KEPT {
-            self.tried.remove(KEPT_FIRST);
+        if self.kept == 0 {
+            return;
+        }
+        if self.tried.len() == self.kept {
+            self.tried.remove(KEPT_FIRST.min(self.kept - 1));
         }
         self.tried.push(tried);
     }

@@ -40,6 +40,18 @@ impl Outcomes {
         mutants.map(one).collect::<Result<_>>().map(Self)
     }
 
+    /// How many compiled and were not caught.
+    pub(crate) fn got_away(&self) -> usize {
+        let count = self.count();
+        count.missed + count.timeout
+    }
+
+    /// Puts what became of them in a second round in the place of all that got away in the first.
+    pub(crate) fn settle(&mut self, second: Self) {
+        self.0.retain(|(_, end)| matches!(end, End::Caught | End::Unviable));
+        self.0.extend(second.0);
+    }
+
     pub(crate) fn count(&self) -> Count {
         let of = |wanted| self.0.iter().filter(|(_, end)| *end == wanted).count();
         Count {
@@ -103,6 +115,15 @@ pub(crate) mod tests {
     fn outcomes_are_counted_without_the_baseline() {
         assert_eq!(toy().count(), Count { caught: 1, missed: 2, timeout: 1, unviable: 1 });
         assert_eq!(toy().count().viable(), 4);
+    }
+
+    #[test]
+    fn a_second_round_settles_what_got_away() {
+        let mut outcomes = toy();
+        assert_eq!(outcomes.got_away(), 3);
+        let second = [("one", End::Caught), ("two", End::Missed), ("three", End::Caught)];
+        outcomes.settle(Outcomes(second.map(|(name, end)| (name.to_owned(), end)).into()));
+        assert_eq!(outcomes.count(), Count { caught: 3, missed: 1, timeout: 0, unviable: 1 });
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::limit::{self, Limit};
 use crate::problem::{BuildError, Code, Findings};
 use crate::random;
 use crate::retry::{self, Budget, BudgetBuilder, On, Retry};
+use crate::story;
 
 /// How long an attempt may take when nothing else is said. A call without any limit holds its caller for ever.
 pub(crate) const DEFAULT_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +35,7 @@ pub struct Builder {
     wait_for_breaker: bool,
     idempotent: bool,
     log_successes: bool,
+    story_kept: usize,
     sdk_retries: u32,
     retry_despite_sdk: bool,
     seed: Option<u64>,
@@ -64,6 +66,7 @@ impl Builder {
             wait_for_breaker: false,
             idempotent: true,
             log_successes: false,
+            story_kept: story::KEPT,
             sdk_retries: 0,
             retry_despite_sdk: false,
             seed: None,
@@ -212,6 +215,13 @@ impl Builder {
         self
     }
 
+    /// Keeps no attempts, for calls by the million whose stories nobody reads.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn without_stories(mut self) -> Self {
+        self.story_kept = 0;
+        self
+    }
+
     /// Where the time comes from. Default: the system's clock. A breaker of this pipeline's own takes it over.
     pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
         self.clock = clock.into();
@@ -281,6 +291,7 @@ impl Builder {
             wait_for_breaker: self.wait_for_breaker,
             idempotent: self.idempotent,
             log_successes: self.log_successes,
+            story_kept: self.story_kept,
             sdk_calls,
             randomness: random::Source::new(self.seed),
             reclassify: self.reclassify,

@@ -105,6 +105,8 @@ pub(crate) struct Inner {
     pub(crate) wait_for_breaker: bool,
     pub(crate) idempotent: bool,
     pub(crate) log_successes: bool,
+    /// How many attempts a call's story keeps.
+    pub(crate) story_kept: usize,
     /// Calls that the service's own SDK makes of one; 1 when it does not retry.
     pub(crate) sdk_calls: u32,
     pub(crate) randomness: random::Source,

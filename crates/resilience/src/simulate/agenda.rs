@@ -31,19 +31,113 @@ pub(super) enum Event {
     Woken(Turn),
 }
 
-#[derive(Default)]
+/// Few enough pages to make at once, enough that each holds little to sort.
+const PAGES: u64 = 1 << 16;
+
+type Entry = Reverse<(Moment, u64, Event)>;
+
+/// One page for each piece of the time. Only the entries of the page that is open are sorted.
 pub(super) struct Agenda {
-    entries: BinaryHeap<Reverse<(Moment, u64, Event)>>,
+    end: Moment,
+    pages: Vec<Vec<Entry>>,
+    /// The nanoseconds of a page.
+    length: u64,
+    open: usize,
+    /// What the open page still holds.
+    coming: BinaryHeap<Entry>,
     entered: u64,
 }
 
 impl Agenda {
-    pub(super) fn enter(&mut self, at: Moment, event: Event) {
-        self.entered += 1;
-        self.entries.push(Reverse((at, self.entered, event)));
+    /// For what happens before the end; anything later is forgotten.
+    pub(super) fn new(end: Moment) -> Self {
+        let length = (end.as_nanos() / PAGES).max(1);
+        let mut agenda =
+            Self { end, pages: Vec::new(), length, open: 0, coming: BinaryHeap::new(), entered: 0 };
+        agenda.pages.resize_with(agenda.page(end) + 1, Vec::new);
+        agenda
     }
 
+    fn page(&self, at: Moment) -> usize {
+        usize::try_from(at.as_nanos() / self.length).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn enter(&mut self, at: Moment, event: Event) {
+        if at >= self.end {
+            return;
+        }
+        self.entered += 1;
+        let entry = Reverse((at, self.entered, event));
+        match self.page(at) {
+            page if page <= self.open => self.coming.push(entry),
+            page => self.pages[page].push(entry),
+        }
+    }
+
+    /// The next event of the open page.
     pub(super) fn next(&mut self) -> Option<(Moment, Event)> {
-        self.entries.pop().map(|Reverse((at, _, event))| (at, event))
+        self.coming.pop().map(|Reverse((at, _, event))| (at, event))
+    }
+
+    /// Opens the next page; `false` after the last.
+    pub(super) fn turn_page(&mut self) -> bool {
+        self.open += 1;
+        let page = self.pages.get_mut(self.open);
+        page.map(|page| self.coming = BinaryHeap::from(std::mem::take(page))).is_some()
+    }
+
+    /// What the open page still holds, in no order.
+    pub(super) fn coming(&self) -> impl Iterator<Item = Event> {
+        self.coming.iter().map(|Reverse((_, _, event))| *event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::random::Rng;
+
+    fn all(agenda: &mut Agenda) -> Vec<(Moment, Event)> {
+        let mut events = Vec::new();
+        loop {
+            events.extend(std::iter::from_fn(|| agenda.next()));
+            if !agenda.turn_page() {
+                return events;
+            }
+        }
+    }
+
+    #[test]
+    fn events_come_in_the_order_of_their_times_and_then_of_entering() {
+        for end in [1, 1_000, 600_000_000_000] {
+            let end = Moment::ZERO + Duration::from_nanos(end);
+            let mut agenda = Agenda::new(end);
+            let mut rng = Rng::seeded(7);
+            let mut expected = Vec::new();
+            for number in 0..2_000 {
+                let at = rng.between(Duration::ZERO, Duration::from_nanos(end.as_nanos() * 2));
+                // Many of one moment.
+                let at = Moment::ZERO + at / 64 * 64;
+                let event = Event::Woken(Turn { call: number, number });
+                agenda.enter(at, event);
+                expected.push((at, event));
+            }
+            expected.retain(|(at, _)| *at < end);
+            expected.sort_by_key(|(at, _)| *at);
+            assert_eq!(all(&mut agenda), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_entered_while_its_page_is_open_still_comes() {
+        let mut agenda = Agenda::new(Moment::ZERO + Duration::from_secs(600));
+        let at = |nanos| Moment::ZERO + Duration::from_nanos(nanos);
+        agenda.enter(at(5), Event::Down);
+        assert_eq!(agenda.next(), Some((at(5), Event::Down)));
+        agenda.enter(at(6), Event::Back);
+        agenda.enter(at(5), Event::Served);
+        assert_eq!(all(&mut agenda), [(at(5), Event::Served), (at(6), Event::Back)]);
     }
 }

@@ -362,12 +362,9 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             failure: *verdict,
             wait: None,
         };
-        let calls = self.nesting().calls;
-        let key = self.key;
-        let failed = self
-            .failed
-            .get_or_insert_with(|| Box::new(Failed { story: Story::new(key.get(), calls), retry: None }));
-        failed.story.add(tried);
+        let (key, calls, kept) = (self.key, self.nesting().calls, self.pipeline.story_kept);
+        let begin = || Box::new(Failed { story: Story::new(key.get(), calls, kept), retry: None });
+        self.failed.get_or_insert_with(begin).story.add(tried);
         let decision = self.decide(verdict, now);
         self.tell(verdict, &decision, now, message);
         match decision {
