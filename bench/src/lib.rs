@@ -15,6 +15,7 @@ pub mod op;
 pub mod ours;
 pub mod peers;
 pub mod reach;
+pub mod show;
 pub mod table;
 #[cfg(feature = "telemetry")]
 pub mod watched;

@@ -1,6 +1,5 @@
 //! `cargo xtask bench resilience`: retry, breaker and pipeline beside their peers, in nanoseconds and allocations.
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
@@ -8,7 +7,7 @@ use clap::Parser;
 use steadfast_bench::alloc::Counting;
 use steadfast_bench::figure::Figure;
 use steadfast_bench::harness::{self, Measured, Plan};
-use steadfast_bench::{json, ours, peers, reach, table};
+use steadfast_bench::{json, ours, peers, reach, show, table};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -32,7 +31,7 @@ struct Args {
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    let before = load();
+    let before = show::load();
     let bytes = Figure::new("registry, one breaker", ours::bytes_per_breaker()?, "bytes");
     let measured = measure(&args)?;
     let promises = reach::promises(&measured);
@@ -43,11 +42,15 @@ fn main() -> Result<ExitCode> {
             .iter()
             .for_each(|peer| eprintln!("missing: {peer} (built without `--features peers`)"));
     } else {
-        println!("{} rounds of {} calls; load before {before}, after {}\n", args.rounds, args.calls, load());
+        println!(
+            "{} rounds of {} calls; load before {before}, after {}\n",
+            args.rounds,
+            args.calls,
+            show::load()
+        );
         print(&measured, &bytes, &promises);
     }
-    let kept = promises.iter().all(|figure| figure.ok() != Some(false));
-    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(show::verdict(&promises))
 }
 
 fn measure(args: &Args) -> Result<Vec<Measured>> {
@@ -58,19 +61,7 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
     // By set, and within a set in the order in which they were added.
     cases.sort_by_key(|case| case.set);
     let plan = Plan { rounds: args.rounds.into(), calls: args.calls };
-    let measured = harness::measure(cases, plan, |round| progress(round, plan.rounds));
-    if std::io::stderr().is_terminal() {
-        eprintln!();
-    }
-    measured
-}
-
-/// A line that is written over, for those who watch.
-fn progress(round: usize, rounds: usize) {
-    let mut stderr = std::io::stderr();
-    if stderr.is_terminal() {
-        let _ = write!(stderr, "\rround {round} of {rounds}");
-    }
+    harness::measure(cases, plan, |round| show::progress(round, plan.rounds))
 }
 
 fn print(measured: &[Measured], bytes: &Figure, promises: &[Figure]) {
@@ -80,10 +71,4 @@ fn print(measured: &[Measured], bytes: &Figure, promises: &[Figure]) {
     if !peers::missing().is_empty() {
         println!("\nmissing: {} (built without `--features peers`)", peers::missing().join(", "));
     }
-}
-
-/// The machine's load over the last minute, or a dash where it cannot be had.
-fn load() -> String {
-    let line = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    line.split_whitespace().next().unwrap_or("-").to_owned()
 }

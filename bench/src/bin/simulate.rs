@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use steadfast_bench::figure::{Figure, Reach};
 use steadfast_bench::harness::median;
-use steadfast_bench::{json, table};
+use steadfast_bench::{json, show, table};
 use steadfast_resilience::pipeline::Builder;
 use steadfast_resilience::simulate::Scenario;
 use steadfast_resilience::{Pipeline, Retry};
@@ -43,8 +43,7 @@ fn main() -> Result<ExitCode> {
         true => figures.iter().for_each(|figure| println!("{}", json::line(figure))),
         false => table::figures(&figures).iter().for_each(|line| println!("{line}")),
     }
-    let kept = figures.iter().all(|figure| figure.ok() != Some(false));
-    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(show::verdict(&figures))
 }
 
 fn policy() -> Builder {

@@ -1,6 +1,5 @@
 //! `cargo xtask bench telemetry`: what metrics and a subscriber cost a pipeline, in nanoseconds and allocations.
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,7 +7,7 @@ use clap::Parser;
 use steadfast_bench::alloc::Counting;
 use steadfast_bench::figure::Figure;
 use steadfast_bench::harness::{self, Measured, Plan};
-use steadfast_bench::{json, reach, table, watched};
+use steadfast_bench::{json, reach, show, table, watched};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -32,35 +31,20 @@ fn main() -> Result<ExitCode> {
     let warnings = tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::WARN);
     warnings.with_writer(std::io::stderr).init();
     let plan = Plan { rounds: args.rounds.into(), calls: args.calls };
-    let measured = harness::measure(watched::cases()?, plan, |round| progress(round, plan.rounds))?;
+    let measured = harness::measure(watched::cases()?, plan, |round| show::progress(round, plan.rounds))?;
     let promises = watched::promises(&measured);
     if args.json {
         let plain = reach::plain(&measured);
         plain.iter().chain(&promises).for_each(|figure| println!("{}", json::line(figure)));
     } else {
-        println!("{} rounds of {} calls; load {}\n", args.rounds, args.calls, load());
+        println!("{} rounds of {} calls; load {}\n", args.rounds, args.calls, show::load());
         print(&measured, &promises);
     }
-    let kept = promises.iter().all(|figure| figure.ok() != Some(false));
-    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// A line that is written over, for those who watch.
-fn progress(round: usize, rounds: usize) {
-    let mut stderr = std::io::stderr();
-    if stderr.is_terminal() {
-        let _ = write!(stderr, "\rround {round} of {rounds}");
-    }
+    Ok(show::verdict(&promises))
 }
 
 fn print(measured: &[Measured], promises: &[Figure]) {
     table::cases(measured).iter().for_each(|line| println!("{line}"));
     println!();
     table::figures(promises).iter().for_each(|line| println!("{line}"));
-}
-
-/// The machine's load over the last minute, or a dash where it cannot be had.
-fn load() -> String {
-    let line = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    line.split_whitespace().next().unwrap_or("-").to_owned()
 }

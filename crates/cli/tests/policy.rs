@@ -99,6 +99,12 @@ fn a_policy_is_simulated_as_text_json_and_drawing() {
     assert!(json["variants"]["as_written"]["recovery_ms"].as_u64().unwrap() < 15_000);
     assert!(json["variants"]["neither"]["amplification"].as_f64().unwrap() > 2.0);
     assert_eq!(json["waits"].as_array().unwrap().len(), 3);
+    let guide = include_str!("../../../docs/guide/simulating.md");
+    let keys = [&json, &json["waits"][0], &json["variants"], &json["variants"]["as_written"]];
+    let second = &json["variants"]["as_written"]["seconds"][0];
+    for key in keys.iter().chain([&second]).flat_map(|of| of.as_object().unwrap().keys()) {
+        assert!(guide.contains(&format!("`{key}`")), "{key} is not in the guide");
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@
 //! Features: `tokio` and `tracing` (on by default), `tower`, `http`, `reqwest` for requests through a pipeline, `metrics`,
 //! `policy` for policies in files, `simulate` for what a policy does in an outage, and `test-util` for your tests.
 //!
-//! The success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
+//! Without a limit on calls the success path allocates nothing and takes no lock; `cargo xtask bench resilience` measures it beside its peers.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod breaker;

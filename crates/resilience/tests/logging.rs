@@ -60,8 +60,13 @@ impl Subscriber for Log {
         event.record(&mut line);
         let target = event.metadata().target();
         let about_circuits = line.0.contains("circuit `") || line.0.contains("registry=");
-        let expected =
-            if about_circuits { "steadfast_resilience::circuit" } else { "steadfast_resilience::call" };
+        let about_policies =
+            ["rule=", "service=", "policies changed"].iter().any(|text| line.0.contains(text));
+        let expected = match () {
+            () if about_policies => "steadfast_resilience::policy",
+            () if about_circuits => "steadfast_resilience::circuit",
+            () => "steadfast_resilience::call",
+        };
         assert_eq!(target, expected, "documented: {}", line.0);
         self.0.lock().unwrap().push((*event.metadata().level(), line.0));
     }
@@ -227,4 +232,41 @@ fn a_full_registry_says_so_once() {
     });
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].1.contains("raise max_keys"), "{lines:?}");
+}
+
+#[cfg(feature = "policy")]
+mod policies {
+    use super::*;
+    use steadfast_resilience::policy::{Format, Live, Policies};
+
+    const HURTS: &str = "[service.payments]\nretry = { jitter = \"none\" }\n";
+
+    fn policies(text: &str) -> Policies {
+        Policies::parse(text, Format::Toml, "policies.toml").unwrap()
+    }
+
+    #[test]
+    fn what_hurts_in_a_file_is_told_when_it_is_taken_over_and_once() {
+        let mut live = None;
+        let opened = logged(|| live = Some(Live::with_clock(policies(HURTS), VirtualClock::new())));
+        assert_eq!(opened.len(), 1, "{opened:?}");
+        assert_eq!(opened[0].0, Level::WARN);
+        assert!(opened[0].1.contains("service.payments: the waits have no jitter [no-jitter]"), "{opened:?}");
+        let live = live.unwrap();
+        let again = logged(|| drop(live.apply(policies(HURTS))));
+        assert_eq!(again, [], "told before");
+        let more = logged(|| drop(live.apply(policies(&format!("{HURTS}budget = \"none\"\n")))));
+        let warnings: Vec<_> = more.iter().filter(|(level, _)| *level == Level::WARN).collect();
+        assert_eq!(warnings.len(), 1, "{more:?}");
+        assert!(warnings[0].1.contains("no-budget"), "{more:?}");
+    }
+
+    #[test]
+    fn a_service_that_is_nearly_one_of_the_file_is_told_once() {
+        let live = Live::with_clock(policies("[service.payments]\n"), VirtualClock::new());
+        let told =
+            logged(|| drop((live.pipeline("paymnets"), live.pipeline("paymnets"), live.pipeline("stock"))));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].1.contains("no service `paymnets`") && told[0].1.contains("`payments`"), "{told:?}");
+    }
 }

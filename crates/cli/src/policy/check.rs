@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use steadfast_resilience::policy::{Error, Finding, Policies, Severity};
+use steadfast_resilience::policy::{Complaint, Error, Finding, Policies, Severity};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -56,7 +56,7 @@ impl Checked {
 
     fn text(&self) -> String {
         let findings = match &self.outcome {
-            Err(error) => return format!("{error}\n{}: refused", self.file),
+            Err(error) => return format!("{}\n{}: refused", self.complaints(error), self.file),
             Ok(findings) => findings,
         };
         let mut lines: Vec<_> =
@@ -71,6 +71,14 @@ impl Checked {
             false => format!("{}: {}", self.file, counted.join(", ")),
         });
         lines.join("\n")
+    }
+
+    fn complaints(&self, error: &Error) -> String {
+        let line = |complaint: &Complaint| match complaint.is_about_a_place() {
+            true => format!("{}:{}: error: {complaint}", self.file, complaint.at),
+            false => format!("{}: error: {complaint}", self.file),
+        };
+        error.complaints().iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     fn json(&self) -> Vec<Value> {

@@ -220,7 +220,7 @@ impl Settings {
                 Code::NeverTrips,
                 "breaker.min_calls",
                 format!(
-                    "below {rate:.1} calls/s the ratio can never trip: add consecutive(n) for quiet times"
+                    "below {rate:.1} calls/s the ratio can never trip: add `consecutive` for quiet times"
                 ),
             );
         }

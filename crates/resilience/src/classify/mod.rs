@@ -117,6 +117,28 @@ impl Kind {
     /// It worked.
     pub const OK: Self = Self("ok");
 
+    /// All that the library gives.
+    #[cfg(feature = "policy")]
+    pub(crate) const KNOWN: [Self; 17] = [
+        Self::TIMEOUT,
+        Self::CONNECT_REFUSED,
+        Self::UNREACHABLE,
+        Self::CONNECTION_LOST,
+        Self::OFFLINE,
+        Self::THROTTLED,
+        Self::OVERLOADED,
+        Self::SERVER_ERROR,
+        Self::CONFLICT,
+        Self::BAD_REQUEST,
+        Self::DENIED,
+        Self::NOT_FOUND,
+        Self::REFUSED,
+        Self::CANCELLED,
+        Self::SLOW,
+        Self::UNCLASSIFIED,
+        Self::OK,
+    ];
+
     /// A kind of your own.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {

@@ -41,6 +41,12 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// The most at once, and the most in a second.
+    #[cfg(feature = "policy")]
+    pub(crate) fn most(&self) -> (Option<u32>, Option<f64>) {
+        (self.settings.concurrent, self.settings.rate)
+    }
+
     /// At most this many calls under way at once.
     pub fn concurrent(mut self, calls: u32) -> Self {
         self.settings.concurrent = Some(calls);

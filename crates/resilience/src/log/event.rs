@@ -56,6 +56,37 @@ pub(crate) fn policies_changed(changes: &crate::policy::Changes) {
     }
 }
 
+/// What hurts in policies that are taken over, but for what hurt in those before.
+#[cfg(feature = "policy")]
+pub(crate) fn policies_hurt(policies: &crate::policy::Policies, before: Option<&crate::policy::Policies>) {
+    use crate::policy::Severity;
+    if !tracing::enabled!(target: POLICY, tracing::Level::WARN) {
+        return;
+    }
+    let known = before.map(crate::policy::Policies::check).unwrap_or_default();
+    let is_known = |finding: &crate::policy::Finding| {
+        let same = |known: &crate::policy::Finding| {
+            (&known.key, known.rule, &known.what) == (&finding.key, finding.rule, &finding.what)
+        };
+        known.iter().any(same)
+    };
+    for finding in policies.check().iter().filter(|finding| finding.severity >= Severity::Warning) {
+        if !is_known(finding) {
+            let crate::policy::Finding { rule, key, what, why, .. } = finding;
+            tracing::warn!(target: POLICY, rule, key, "{key}: {what} [{rule}]: {why}");
+        }
+    }
+}
+
+#[cfg(feature = "policy")]
+pub(crate) fn service_not_in_file(service: &str, file: &str, near: &str) {
+    tracing::warn!(
+        target: POLICY,
+        service,
+        "{file} has no service `{service}`, so its default is used; did you mean `{near}`?"
+    );
+}
+
 #[cfg(feature = "policy")]
 pub(crate) fn policies_refused(error: &crate::policy::Error) {
     tracing::error!(target: POLICY, "the changed policy file is refused, the old policies stay in force: {error}");

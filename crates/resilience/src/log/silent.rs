@@ -85,6 +85,12 @@ pub(crate) fn silenced<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) fn policies_changed(_: &crate::policy::Changes) {}
 
 #[cfg(feature = "policy")]
+pub(crate) fn policies_hurt(_: &crate::policy::Policies, _: Option<&crate::policy::Policies>) {}
+
+#[cfg(feature = "policy")]
+pub(crate) fn service_not_in_file(_: &str, _: &str, _: &str) {}
+
+#[cfg(feature = "policy")]
 pub(crate) fn policies_refused(_: &crate::policy::Error) {}
 
 pub(crate) fn nested(_: &str, _: u32) {}

@@ -22,6 +22,14 @@ pub struct Complaint {
     pub message: String,
 }
 
+impl Complaint {
+    /// Whether it is about a place in the file, and not about the file as a whole.
+    #[must_use]
+    pub fn is_about_a_place(&self) -> bool {
+        !matches!(self.code, Code::Unreadable | Code::UnknownName) || !self.key.is_empty()
+    }
+}
+
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.key.is_empty() {
@@ -71,18 +79,14 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |f: &mut fmt::Formatter<'_>, complaint: &Complaint| match complaint.code {
-            // Without a key it is about no place in the file.
-            Code::Unreadable | Code::UnknownName if complaint.key.is_empty() => {
-                write!(f, "{}: {complaint}", self.file)
-            }
-            _ => write!(f, "{}:{}: {complaint}", self.file, complaint.at),
-        };
         for (index, complaint) in self.complaints.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            show(f, complaint)?;
+            match complaint.is_about_a_place() {
+                true => write!(f, "{}:{}: {complaint}", self.file, complaint.at)?,
+                false => write!(f, "{}: {complaint}", self.file)?,
+            }
         }
         Ok(())
     }

@@ -86,6 +86,7 @@ impl Live {
     }
 
     fn new(policies: Policies, path: Option<PathBuf>, clock: Clock) -> Self {
+        log::policies_hurt(&policies, None);
         let inner = Inner { path, clock, policies: ArcSwap::from_pointee(policies), slots: Mutex::default() };
         Self { inner: Arc::new(inner) }
     }
@@ -100,9 +101,13 @@ impl Live {
     #[must_use]
     pub fn pipeline(&self, service: &str) -> Pipeline {
         let mut slots = self.slots();
-        let slot = slots
-            .entry(service.to_owned())
-            .or_insert_with(|| Slot::new(service, &self.inner.policies.load(), &self.inner.clock));
+        let slot = slots.entry(service.to_owned()).or_insert_with(|| {
+            let policies = self.inner.policies.load();
+            if let Some(near) = policies.nearest_service(service) {
+                log::service_not_in_file(service, policies.file(), near);
+            }
+            Slot::new(service, &policies, &self.inner.clock)
+        });
         Pipeline::live(service, &slot.settings)
     }
 
@@ -121,7 +126,9 @@ impl Live {
     /// began with.
     pub fn apply(&self, policies: Policies) -> Changes {
         let slots = self.slots();
-        let changes = policies.changes_since(&self.inner.policies.load());
+        let old = self.inner.policies.load();
+        let changes = policies.changes_since(&old);
+        log::policies_hurt(&policies, Some(&old));
         for (name, slot) in &*slots {
             slot.take_over(name, &policies, &self.inner.clock);
         }
@@ -252,8 +259,14 @@ impl Follower {
         if !settled || text == self.seen {
             return None;
         }
-        self.seen = text;
-        let outcome = self.live.reload();
+        self.seen.clone_from(&text);
+        // What was compared is taken over, and not what is there by now.
+        let outcome = match (text, &self.live.inner.path) {
+            (Some(Ok(text)), Some(path)) => {
+                Policies::of_text(&text, path).map(|policies| self.live.apply(policies))
+            }
+            _ => self.live.reload(),
+        };
         if let Err(error) = &outcome {
             log::policies_refused(error);
         }

@@ -89,12 +89,17 @@ impl Policies {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let text = text_of(path, &name)?;
+        Self::of_text(&text_of(path, &name)?, path)
+    }
+
+    /// The text that a file has.
+    fn of_text(text: &str, path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
         let Some(format) = Format::of(path) else {
             let message = "its name must end in .toml, .yaml, .yml or .json".to_owned();
             return Err(Error::unreadable(&name, message, None));
         };
-        Self::parse(&text, format, &name)
+        Self::parse(text, format, &name)
     }
 
     /// Reads a text. `name` stands for the file in messages.
@@ -208,6 +213,12 @@ impl Policies {
             self.file(),
             format!("there is no service or retry policy named `{name}`: {hint}"),
         )
+    }
+
+    /// The service that was probably meant by a name that the file does not have.
+    fn nearest_service(&self, name: &str) -> Option<&str> {
+        let known = self.inner.services.contains_key(name);
+        if known { None } else { validate::nearest(name, self.services()) }
     }
 
     fn service(&self, name: &str) -> &Entry {

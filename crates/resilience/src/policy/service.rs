@@ -14,6 +14,8 @@ use crate::retry::{self, BudgetBuilder, On};
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) at: Place,
+    /// Where its own keys stand.
+    pub(super) places: Vec<(String, Place)>,
     pub(super) retry: Option<retry::Builder>,
     /// `None`: no breaker.
     pub(super) breaker: Option<breaker::Builder>,
@@ -53,6 +55,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) at: Place,
+    pub(super) places: Vec<(String, Place)>,
     pub(super) retry: Option<retry::Builder>,
     pub(super) attempt_timeout: Option<Duration>,
     pub(super) server_timeout: Option<Duration>,
@@ -86,6 +89,11 @@ impl Facts {
 }
 
 impl Service {
+    /// Where a key stands; where the service does when it has the key from elsewhere.
+    pub(super) fn place(&self, key: &str) -> Place {
+        self.places.iter().find(|(known, _)| known == key).map_or(self.at, |(_, at)| *at)
+    }
+
     /// The pipeline's settings without those of operations.
     pub(super) fn builder(&self, name: &str) -> Builder {
         let mut builder = Pipeline::builder(name);
@@ -152,6 +160,7 @@ impl Operation {
     pub(super) fn as_service(&self, service: &Service) -> Service {
         Service {
             at: self.at,
+            places: self.places.clone(),
             retry: self.retry.clone().or_else(|| service.retry.clone()),
             attempt_timeout: self.attempt_timeout.or(service.attempt_timeout),
             server_timeout: self.server_timeout.or(service.server_timeout),

@@ -175,8 +175,19 @@ pub(super) fn name(shape: Shape) -> String {
     }
 }
 
+/// A key with the tables around it, for messages: line breaks and the like in a name are written out.
 pub(super) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    let mut whole = path.to_owned();
+    if !path.is_empty() {
+        whole.push('.');
+    }
+    for letter in key.chars() {
+        match letter.is_control() {
+            true => whole.extend(letter.escape_default()),
+            false => whole.push(letter),
+        }
+    }
+    whole
 }
 
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -301,7 +301,7 @@ impl Settings {
             findings.error(
                 Code::Contradiction,
                 setting,
-                "min_backoff, delta_backoff and max_backoff belong to the exponential strategy: start with Retry::exponential()",
+                "min_backoff, delta_backoff and max_backoff belong to the exponential strategy: choose that one, or remove them",
             );
         }
         if self.max_elapsed.is_some_and(|limit| limit.is_zero()) {
@@ -375,7 +375,7 @@ fn check_strategy(strategy: &Strategy, findings: &mut Findings) {
         Strategy::Fixed(wait) if wait.is_zero() => findings.error(
             Code::RepeatedImmediate,
             "retry.fixed",
-            "a wait of zero repeats at once, again and again: use Retry::immediate() for one such retry",
+            "a wait of zero repeats at once, again and again: choose the strategy `immediate` for one such retry",
         ),
         Strategy::Incremental { first, step } if first.is_zero() && step.is_zero() => findings.error(
             Code::RepeatedImmediate,
@@ -386,7 +386,7 @@ fn check_strategy(strategy: &Strategy, findings: &mut Findings) {
             findings.error(
                 Code::Empty,
                 "retry.schedule",
-                "a schedule needs at least one wait: use Retry::none() for no retry",
+                "a schedule needs at least one wait: choose the strategy `none` for no retry",
             );
         }
         Strategy::Schedule(waits) if waits.iter().skip(1).any(Duration::is_zero) => findings.error(

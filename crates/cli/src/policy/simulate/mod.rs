@@ -31,13 +31,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
     outage: Duration,
     /// Calls a second, of all clients together
-    #[arg(long, value_name = "CALLS", default_value_t = 100.0)]
+    #[arg(long, value_name = "CALLS", default_value_t = 100.0, allow_negative_numbers = true)]
     rps: f64,
     /// Clients, each with a breaker and a budget of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     clients: u32,
     /// Requests that the service can serve in a second [default: a quarter more than the calls, at least 50]
-    #[arg(long, value_name = "REQUESTS")]
+    #[arg(long, value_name = "REQUESTS", allow_negative_numbers = true)]
     capacity: Option<f64>,
     /// Requests that may wait in the service [default: without a limit]
     #[arg(long, value_name = "REQUESTS")]

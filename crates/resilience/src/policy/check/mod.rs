@@ -10,6 +10,7 @@ use std::fmt;
 use super::service::Entry;
 use super::tree::Place;
 use super::{Complaint, Policies};
+use crate::problem::Code;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +88,13 @@ impl Policies {
         for (name, service) in &self.inner.services {
             look(&format!("service.{name}"), service);
         }
-        findings.extend(self.warnings().iter().map(without_effect));
+        for warning in self.warnings().iter().map(warned) {
+            let of = |key: &str| warning.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+            let told = |known: &Finding| known.rule == warning.rule && of(&known.key);
+            if !findings.iter().any(told) {
+                findings.push(warning);
+            }
+        }
         // What a service has from the default is told once, there.
         let of_default: Vec<_> = findings.iter().filter(|f| f.key == "default").cloned().collect();
         findings.retain(|finding| {
@@ -100,14 +107,31 @@ impl Policies {
 }
 
 /// What the reader warned of is a finding like any other.
-fn without_effect(warning: &Complaint) -> Finding {
+fn warned(warning: &Complaint) -> Finding {
+    let (rule, why, hint) = match warning.code {
+        Code::Multiplied => (
+            "nested-retries",
+            "layers of retries multiply, and all of them add load to a service that is already failing",
+            "retry in one layer: remove `retry_despite_sdk`, or switch the SDK's retries off and say `sdk_retries = 0`",
+        ),
+        Code::NeverTrips => (
+            "quiet-breaker",
+            "with few calls the breaker looks like protection and is none",
+            "add `consecutive`, lower min_calls, or lengthen the window",
+        ),
+        _ => (
+            "no-effect",
+            "somebody believes that a setting holds, and it does not: that comes to light in the next outage",
+            "remove the setting, or change the one that overrules it",
+        ),
+    };
     Finding {
-        rule: "no-effect",
+        rule,
         severity: Severity::Warning,
         at: warning.at,
         key: warning.key.clone(),
         what: format!("{} ({})", warning.message, warning.code),
-        why: "somebody believes that a setting holds, and it does not: that comes to light in the next outage",
-        hint: "remove the setting, or change the one that overrules it".to_owned(),
+        why,
+        hint: hint.to_owned(),
     }
 }

@@ -127,13 +127,14 @@ impl<'a> Reader<'a> {
         let problems: Vec<_> = problems.iter().filter(|problem| is_of_whole(problem)).cloned().collect();
         let list = if built.is_ok() { &mut self.warnings } else { &mut self.complaints };
         let new = problems.iter().filter(|problem| !told.contains(problem));
-        list.extend(new.map(|problem| placed(problem, path, table)));
+        list.extend(new.map(|problem| placed_in_whole(problem, path, table)));
         problems
     }
 
     fn service(&mut self, path: &str, table: Table<'a>) -> Service {
         Service {
             at: table.at,
+            places: table.places(),
             retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
             breaker: match table.get("breaker") {
                 None => Some(Breaker::standard()),
@@ -161,6 +162,7 @@ impl<'a> Reader<'a> {
     fn operation(&mut self, path: &str, table: Table<'a>) -> Operation {
         Operation {
             at: table.at,
+            places: table.places(),
             retry: table.get("retry").map(|node| self.retry(node, &join(path, "retry"), None)),
             attempt_timeout: table.duration("attempt_timeout"),
             server_timeout: table.duration("server_timeout"),
@@ -377,9 +379,23 @@ pub(super) fn preset(name: &str) -> RetryBuilder {
 
 /// A problem of a builder at its place in the file.
 fn placed(problem: &Problem, path: &str, table: Table<'_>) -> Complaint {
+    let (code, message) = (problem.code, problem.message.clone());
+    if !problem.setting.contains('.') {
+        return Complaint { at: table.at, key: path.to_owned(), code, message };
+    }
     let key = file_key(problem.setting);
-    let message = problem.message.clone();
-    Complaint { at: table.place(key), key: join(path, key), code: problem.code, message }
+    Complaint { at: table.place(key), key: join(path, key), code, message }
+}
+
+/// A problem that shows when the parts of a service are together: of the service itself, or of a part in it.
+fn placed_in_whole(problem: &Problem, path: &str, table: Table<'_>) -> Complaint {
+    let part = match problem.setting.split_once('.') {
+        None | Some(("pipeline", _)) => return placed(problem, path, table),
+        Some((part, _)) => part,
+    };
+    let inside = table.get(part).map_or(Table::EMPTY, Table::of);
+    let at = inside.entry(file_key(problem.setting)).map_or_else(|| table.place(part), |(key, _)| key.at);
+    Complaint { at, ..placed(problem, &join(path, part), inside) }
 }
 
 /// What the file calls a builder's setting.

@@ -41,6 +41,11 @@ impl<'a> Table<'a> {
         self.entry(key).map_or(self.at, |(key, _)| key.at)
     }
 
+    /// Where this table's own keys stand.
+    pub(super) fn places(&self) -> Vec<(String, Place)> {
+        self.entries.iter().map(|(key, _)| (key.name.clone(), key.at)).collect()
+    }
+
     pub(super) fn duration(&self, key: &str) -> Option<Duration> {
         self.get(key).and_then(time)
     }

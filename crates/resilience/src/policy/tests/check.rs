@@ -80,6 +80,30 @@ fn each_rule_finds_its_bad_file_and_passes_its_good_one() {
             "breaker = { open_for = \"6m\", growing_to = \"6m\" }",
             "breaker = { open_for = \"5m\", growing_to = \"6m\" }",
         ),
+        ("quiet-breaker", "breaker = { consecutive = \"none\" }", "breaker = { min_calls = 20 }"),
+        ("no-breaker", "breaker = \"none\"", "breaker = \"standard\""),
+        (
+            "repeats-effects",
+            "idempotent = false\nretry = { repeat_effects = true }",
+            "idempotent = true\nretry = { repeat_effects = true }",
+        ),
+        ("misspelt-kind", "retry = { kinds = { timeuot = 1 } }", "retry = { kinds = { no-stock = 1 } }"),
+        ("misspelt-kind", "breaker = { ignore = [\"not_found\"] }", "breaker = { ignore = [\"not-found\"] }"),
+        (
+            "misspelt-kind",
+            "classify = { terminal = [\"conflit\"] }",
+            "classify = { terminal = [\"conflict\", 409] }",
+        ),
+        (
+            "limit-below-traffic",
+            "limit = { rate = 9 }\nfacts = { calls_per_second = 10 }",
+            "limit = { rate = 10 }\nfacts = { calls_per_second = 10 }",
+        ),
+        (
+            "limit-below-traffic",
+            "limit = { concurrent = 4 }\nfacts = { calls_per_second = 10, typical = \"500ms\" }",
+            "limit = { concurrent = 5 }\nfacts = { calls_per_second = 10, typical = \"500ms\" }",
+        ),
         (
             "no-effect",
             "attempt_timeout = \"20s\"\ncomplete_within = \"15s\"\nretry = \"none\"",
@@ -108,7 +132,7 @@ fn a_finding_says_where_what_why_and_what_to_do() {
     let policies = toml("[service.ok]\n[service.a]\nretry = { jitter = \"none\" }\n").unwrap();
     let findings = policies.check();
     assert_eq!(findings.len(), 1);
-    assert_eq!((findings[0].at.line, findings[0].severity), (2, Severity::Warning));
+    assert_eq!((findings[0].at.line, findings[0].severity), (3, Severity::Warning), "the line of the retry");
     let text = findings[0].to_string();
     assert!(
         text.starts_with("warning: service.a: the waits have no jitter [no-jitter]\n  why: callers"),
@@ -134,12 +158,48 @@ fn what_the_default_does_wrong_is_told_once() {
 #[test]
 fn the_guide_lists_every_rule() {
     let guide = include_str!("../../../../../docs/guide/policy-files.md");
-    let code = concat!(include_str!("../check/rules.rs"), include_str!("../check/mod.rs"));
+    let code = [
+        include_str!("../check/mod.rs"),
+        include_str!("../check/rules/breaker.rs"),
+        include_str!("../check/rules/kind.rs"),
+        include_str!("../check/rules/limit.rs"),
+        include_str!("../check/rules/retry.rs"),
+        include_str!("../check/rules/time.rs"),
+    ]
+    .concat();
     let table = guide.split("## Check").nth(1).unwrap().split("## All keys").next().unwrap();
     let listed: Vec<_> =
         table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    assert_eq!(listed.len(), 15);
-    for rule in listed {
+    for rule in &listed {
         assert!(code.contains(&format!("\"{rule}\"")), "{rule} is in the guide and not in the code");
     }
+    let told = code.split("(\"").filter_map(|text| text.split_once("\", \"").map(|(rule, _)| rule));
+    for rule in told.filter(|rule| rule.contains('-')) {
+        assert!(listed.contains(&rule), "{rule} is in the code and not in the guide");
+    }
+}
+
+#[test]
+fn a_problem_names_the_key_as_the_file_has_it() {
+    for (text, key) in [
+        ("[service.g]\nbreaker = { ratio = \"none\", consecutive = \"none\" }", "service.g.breaker"),
+        (
+            "[service.a]\nretry = { max_retries = \"unlimited\", max_elapsed = \"none\" }",
+            "service.a.retry.max_retries",
+        ),
+        ("[service.a]\nserver_timeout = \"0s\"", "service.a.server_timeout"),
+    ] {
+        let error = toml(text).unwrap_err();
+        assert_eq!(error.complaints()[0].key, key, "{error}");
+        assert_eq!(error.complaints()[0].at.line, 2, "{error}");
+    }
+}
+
+#[test]
+fn retries_beside_those_of_the_sdk_are_nested_and_not_without_effect() {
+    let policies = toml("[service.a]\nsdk_retries = 1\nretry_despite_sdk = true\n").unwrap();
+    let findings = policies.check();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!((findings[0].rule, &*findings[0].key), ("nested-retries", "service.a.sdk_retries"));
+    assert!(findings[0].hint.contains("one layer"), "{}", findings[0]);
 }
