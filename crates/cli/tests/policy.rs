@@ -54,8 +54,8 @@ fn a_refused_file_and_a_missing_one_say_where_and_why() {
     let refused = policy(&["check", path, "none.toml"]);
     assert_eq!(refused.status.code(), Some(1));
     let expected = format!(
-        "{path}:3:5: service.a.retri: unknown key: did you mean `retry`? (SF113)\n{path}: refused\n\
-         none.toml: there is no such file (SF111)\nnone.toml: refused\n"
+        "{path}:3:5: error: service.a.retri: unknown key: did you mean `retry`? (SF113)\n{path}: refused\n\
+         none.toml: error: there is no such file (SF111)\nnone.toml: refused\n"
     );
     assert_eq!(text(&refused), expected);
     let json = policy(&["check", "--json", path]);

@@ -69,7 +69,7 @@ fn a_wrong_key_or_value_is_named_with_its_place_and_what_was_expected() {
         ),
         (
             "[retry.r]\nstrategy = \"fixed\"\nwait = \"1s\"\nmax_backoff = \"1s\"",
-            "policies.toml:4:1: retry.r.max_backoff: min_backoff, delta_backoff and max_backoff belong to the exponential strategy: start with Retry::exponential() (SF103)",
+            "policies.toml:4:1: retry.r.max_backoff: min_backoff, delta_backoff and max_backoff belong to the exponential strategy: choose that one, or remove them (SF103)",
         ),
         (
             "[service.a]\nretry = \"patent\"\n[retry.patient]\n",
