@@ -51,13 +51,22 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Demo(args) => show(args),
+        // They compute and wait for nobody: Ctrl-C ends them as it ends any program.
+        Command::Policy(command) => policy::run(command),
+    }
+}
+
+/// Runs a show, which Ctrl-C ends in good order.
+fn show(args: demo::Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that this needs")?;
     runtime.block_on(async {
         tokio::select! {
-            ended = carry_out(command) => ended,
+            ended = demo::run(args) => ended.map(|()| ExitCode::SUCCESS),
             pressed = tokio::signal::ctrl_c() => {
                 pressed.context("cannot listen for Ctrl-C")?;
                 talk::line("\nStopped by Ctrl-C, so there is no summary.");
@@ -65,11 +74,4 @@ fn run(command: Command) -> Result<ExitCode> {
             }
         }
     })
-}
-
-async fn carry_out(command: Command) -> Result<ExitCode> {
-    match command {
-        Command::Demo(args) => demo::run(args).await.map(|()| ExitCode::SUCCESS),
-        Command::Policy(command) => policy::run(command),
-    }
 }

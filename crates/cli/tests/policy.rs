@@ -138,3 +138,47 @@ fn nonsense_is_answered_with_what_to_do() {
         assert!(!refused.status.success() && said.contains(words), "{args:?}: {said}");
     }
 }
+
+#[test]
+fn a_demand_that_is_no_number_is_refused() {
+    for demand in ["nan", "inf", "-1", "much"] {
+        let refused = policy(&["simulate", "standard", "--max-amplification", demand]);
+        assert_eq!(refused.status.code(), Some(2), "{demand}");
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(words.contains("give a number from 0 on"), "{words}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_no_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let schema = Command::new(env!("CARGO_BIN_EXE_steadfast"))
+        .args(["policy", "schema"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(schema.status.code(), Some(1));
+    let words = String::from_utf8_lossy(&schema.stderr).into_owned();
+    assert!(words.starts_with("error: No space left"), "{words}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_simulation() {
+    use std::os::unix::process::ExitStatusExt as _;
+    // A long one: four hours of many calls.
+    let long = ["policy", "simulate", "standard", "--rps", "500", "--outage", "1h"];
+    for _ in 0..4 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_steadfast"))
+            .args(long)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(interrupt.unwrap().success());
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(2), "{status}");
+    }
+}

@@ -1,14 +1,17 @@
 //! Setting the exporters up and shutting them down.
 
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter as Export};
 use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
@@ -27,6 +30,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// An address that this crate cannot send to.
+    #[error(
+        "`{endpoint}` is no address to send to: give one such as http://localhost:4318 (TLS is left to a collector beside the program)"
+    )]
+    Address {
+        /// Where to.
+        endpoint: String,
+    },
     /// The exporter could not be built.
     #[error("the exporter to `{endpoint}` cannot be built: check the address, such as http://localhost:4318")]
     Build {
@@ -42,6 +53,12 @@ pub enum Error {
         what: &'static str,
         /// Why not.
         source: OTelSdkError,
+    },
+    /// What was left was refused, or nobody took it.
+    #[error("the last {what} could not be sent: is the collector there?")]
+    Lost {
+        /// Spans or metrics.
+        what: &'static str,
     },
 }
 
@@ -61,6 +78,8 @@ pub struct Builder {
 pub struct Telemetry {
     tracers: SdkTracerProvider,
     meters: SdkMeterProvider,
+    /// Whether the last spans that were sent did not arrive.
+    spans_lost: Arc<AtomicBool>,
 }
 
 impl Builder {
@@ -85,9 +104,12 @@ impl Builder {
     /// Starts the exporters.
     ///
     /// # Errors
-    /// [`Error::Build`] for an address that makes no sense. Whether somebody answers there shows only later.
+    /// [`Error::Address`] and [`Error::Build`] for an address that makes no sense. Whether somebody answers there shows only later.
     pub fn start(self) -> Result<Telemetry, Error> {
         let base = self.endpoint.trim_end_matches('/');
+        if base.strip_prefix("http://").is_none_or(str::is_empty) {
+            return Err(Error::Address { endpoint: self.endpoint });
+        }
         let failed = |source| Error::Build { endpoint: self.endpoint.clone(), source };
         let spans = SpanExporter::builder()
             .with_http()
@@ -105,7 +127,10 @@ impl Builder {
             None => Resource::builder().build(),
         };
         let reader = PeriodicReader::builder(metrics).with_interval(self.metrics_every).build();
+        let spans_lost = Arc::new(AtomicBool::new(false));
+        let spans = Watched { exporter: spans, lost: Arc::clone(&spans_lost) };
         Ok(Telemetry {
+            spans_lost,
             tracers: SdkTracerProvider::builder()
                 .with_batch_exporter(spans)
                 .with_resource(resource.clone())
@@ -140,11 +165,44 @@ impl Telemetry {
     /// Sends what is left, and ends the exporters.
     ///
     /// # Errors
-    /// [`Error::ShutDown`] when it could not be sent in time. Both are tried; the first failure is told.
+    /// [`Error::ShutDown`] and [`Error::Lost`] when it could not be sent. Both are tried; the first failure is told.
     pub fn shut_down(self) -> Result<(), Error> {
         let spans = self.tracers.shutdown();
         let metrics = self.meters.shutdown();
         spans.map_err(|source| Error::ShutDown { what: "spans", source })?;
+        if self.spans_lost.load(Ordering::Acquire) {
+            return Err(Error::Lost { what: "spans" });
+        }
         metrics.map_err(|source| Error::ShutDown { what: "metrics", source })
+    }
+}
+
+/// An exporter that remembers whether what it sent last arrived: the SDK does not tell at the end.
+#[derive(Debug)]
+struct Watched {
+    exporter: SpanExporter,
+    lost: Arc<AtomicBool>,
+}
+
+impl Export for Watched {
+    fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+        let sent = self.exporter.export(batch);
+        async move {
+            let sent = sent.await;
+            self.lost.store(sent.is_err(), Ordering::Release);
+            sent
+        }
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
     }
 }

@@ -148,7 +148,22 @@ fn what_cannot_be_sent_at_the_end_is_an_error() {
 }
 
 #[test]
+fn spans_that_cannot_be_sent_at_the_end_are_an_error_too() {
+    let collector = Collector::start();
+    let url = collector.url();
+    let _ = collector.stop();
+    let telemetry = Telemetry::to(url).timeout(Duration::from_millis(500)).start().unwrap();
+    let subscriber = tracing_subscriber::registry().with(telemetry.layer());
+    tracing::subscriber::with_default(subscriber, || drop(tracing::info_span!("lost")));
+    let error = telemetry.shut_down().unwrap_err();
+    assert!(error.to_string().contains("the last spans could not be sent"), "{error:?}");
+}
+
+#[test]
 fn an_address_that_makes_no_sense_is_refused() {
-    let error = Telemetry::to("not an address").start().unwrap_err();
-    assert!(error.to_string().contains("not an address"), "{error}");
+    for address in ["not an address", "", "ftp://here", "https://here", "http://"] {
+        let error = Telemetry::to(address).start().unwrap_err();
+        assert!(matches!(&error, Error::Address { endpoint } if endpoint == address), "{error}");
+        assert!(error.to_string().contains("http://localhost:4318"), "{error}");
+    }
 }

@@ -16,6 +16,8 @@ pub enum Error {
     Status(u16),
     /// A header that cannot be sent.
     Header(String),
+    /// A header that says how long the body is, which the server says itself.
+    Framing(String),
     /// A server that cannot listen.
     Listen {
         /// Where it was to listen.
@@ -44,6 +46,11 @@ impl fmt::Display for Error {
                 "`{name}` cannot be sent as a header: give a name of letters, digits and hyphens, and a value of \
                  visible ASCII without line breaks"
             ),
+            Self::Framing(name) => write!(
+                f,
+                "`{name}` says how long the body is, and the server says that itself: leave it out; for a body that is \
+                 shorter than promised there is `cut_body_after`"
+            ),
             Self::Listen { address, .. } => {
                 write!(f, "cannot listen on {address}: give port 0 for any free port, or one that nobody uses")
             }
@@ -56,7 +63,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Listen { source, .. } | Self::Thread(source) => Some(source),
-            Self::Rate(_) | Self::EmptyRound | Self::Status(_) | Self::Header(_) => None,
+            Self::Rate(_) | Self::EmptyRound | Self::Status(_) | Self::Header(_) | Self::Framing(_) => None,
         }
     }
 }
@@ -71,6 +78,7 @@ mod tests {
             (Error::Rate(f64::NAN), "NaN is not a rate: give a number from 0"),
             (Error::EmptyRound, "needs a part with a call or a time above zero"),
             (Error::Status(7), "7 is not the status of an answer: give a number from 200 to 599"),
+            (Error::Framing("content-length".to_owned()), "`content-length` says how long the body is"),
             (Error::Header("a b".to_owned()), "`a b` cannot be sent as a header: give a name of letters"),
         ] {
             assert!(error.to_string().contains(words), "{error}");

@@ -3,6 +3,7 @@
 mod check;
 mod simulate;
 
+use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -40,7 +41,7 @@ pub(crate) fn run(command: Policy) -> Result<ExitCode> {
         Policy::Check(args) => check::run(&args),
         Policy::Simulate(args) => simulate::run(&args),
         Policy::Schema => {
-            print!("{}", steadfast_resilience::policy::json_schema());
+            stdout().lock().write_all(steadfast_resilience::policy::json_schema().as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::settings::{Settings, Span};
+use super::settings::{RING_MAX, Settings, Span};
 use crate::classify::Kind;
 use crate::clock::{Moment, nanos};
 use crate::window::{BUCKETS, Counts, Mark, Ring, Tally};
@@ -26,7 +26,7 @@ impl Recent {
         let (window, ring) = match settings.span {
             Span::Time(window) => (window, None),
             // Kinds are counted over time in either case.
-            Span::Calls(calls) => (KIND_WINDOW, Some(Ring::new(calls))),
+            Span::Calls(calls) => (KIND_WINDOW, Some(Ring::new(calls.min(RING_MAX)))),
         };
         Self {
             span: settings.span,

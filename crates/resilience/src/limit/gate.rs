@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
@@ -17,8 +18,6 @@ const CANCEL_POLL: Duration = Duration::from_millis(10);
 
 pub(super) struct Gate {
     state: Mutex<State>,
-    /// Tells threads that wait that somebody was let in.
-    let_in: Condvar,
 }
 
 #[derive(Default)]
@@ -48,12 +47,26 @@ impl State {
     fn has_room(&self) -> bool {
         self.most.is_none_or(|most| self.in_flight < most)
     }
+
+    /// Where somebody stands in the queue. Tickets are given in order.
+    fn place_of(&self, ticket: u64) -> Option<usize> {
+        self.queue.binary_search_by_key(&ticket, |(known, _)| *known).ok()
+    }
+}
+
+/// Wakes a thread that waits, and no other.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 impl Gate {
     /// With at most this many at once.
     pub(super) fn new(most: Option<u32>) -> Self {
-        Self { state: Mutex::new(State { most, ..State::default() }), let_in: Condvar::new() }
+        Self { state: Mutex::new(State { most, ..State::default() }) }
     }
 
     /// Another number at once: who there is room for now is let in; who is in stays.
@@ -108,18 +121,9 @@ impl Gate {
             state.called.push(ticket);
             wakers.extend(waker);
         }
-        let called = !state.called.is_empty();
         drop(state);
-        if called {
-            self.let_in.notify_all();
-        }
         // A waker is foreign code, which may come back here: not under the lock.
         wakers.into_iter().for_each(Waker::wake);
-    }
-
-    #[cfg(test)]
-    pub(super) fn wake_all(&self) {
-        self.let_in.notify_all();
     }
 
     fn leave(&self) {
@@ -140,15 +144,14 @@ impl Waiting {
     }
 
     /// Whether it is this one's turn; otherwise the waker is told when it is.
-    #[cfg(any(feature = "tokio", feature = "simulate"))]
     pub(super) fn is_called(&self, waker: &Waker) -> bool {
         let mut state = self.gate.state();
         if state.called.contains(&self.ticket) {
             return true;
         }
         let mut before = Some(waker.clone());
-        if let Some((_, known)) = state.queue.iter_mut().find(|(ticket, _)| *ticket == self.ticket) {
-            std::mem::swap(known, &mut before);
+        if let Some(at) = state.place_of(self.ticket) {
+            std::mem::swap(&mut state.queue[at].1, &mut before);
         }
         drop(state);
         drop(before);
@@ -158,15 +161,14 @@ impl Waiting {
     /// Holds this thread until it is this one's turn, the time is over or the caller cancels.
     pub(super) fn block(&self, time: Duration, clock: &Clock, cancel: Option<&Cancel>) {
         let end = clock.now() + time;
-        let mut state = self.gate.state();
-        while !state.called.contains(&self.ticket) && !cancel.is_some_and(Cancel::is_cancelled) {
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        while !self.is_called(&waker) && !cancel.is_some_and(Cancel::is_cancelled) {
             let left = end.since(clock.now());
             if left.is_zero() {
                 return;
             }
-            let slice = if cancel.is_some() { left.min(CANCEL_POLL) } else { left };
-            let woken = self.gate.let_in.wait_timeout(state, slice);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            // Woken for another reason it looks again.
+            std::thread::park_timeout(if cancel.is_some() { left.min(CANCEL_POLL) } else { left });
         }
     }
 }
@@ -187,7 +189,7 @@ impl Drop for Waiting {
             state.called.swap_remove(at);
             drop(state);
             self.gate.leave();
-        } else if let Some(at) = state.queue.iter().position(|(ticket, _)| *ticket == self.ticket) {
+        } else if let Some(at) = state.place_of(self.ticket) {
             let waker = state.queue.remove(at);
             drop(state);
             drop(waker);

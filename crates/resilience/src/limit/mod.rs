@@ -100,14 +100,12 @@ impl Limit {
     /// [`Limited`] when there is no room. Nothing was taken.
     pub fn try_enter(&self, now: Moment) -> Result<Place, Limited> {
         let settings = self.inner.settings.load();
-        let Some(place) = self.inner.gate.try_enter() else {
-            return Err(self.refuse(By::Concurrency, None));
-        };
-        self.inner
-            .pace
-            .reserve(&settings, now, Duration::ZERO)
-            .map_err(|wait| self.refuse(By::Rate, Some(wait)))?;
-        Ok(place)
+        let turn = self.inner.pace.reserve(&settings, now, Duration::ZERO);
+        let turn = turn.map_err(|wait| self.refuse(By::Rate, Some(wait)))?;
+        self.inner.gate.try_enter().ok_or_else(|| {
+            self.inner.pace.give_back(turn);
+            self.refuse(By::Concurrency, None)
+        })
     }
 
     fn refuse(&self, by: By, retry_in: Option<Duration>) -> Limited {

@@ -16,8 +16,16 @@ pub(super) struct Pace {
     due: AtomicU64,
 }
 
+/// When a call may begin, and what that cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) at: Moment,
+    /// By how much it put off the next one, in nanoseconds.
+    gap: u64,
+}
+
 impl Pace {
-    /// Takes the next turn if it comes within `max_wait`; returns when it is.
+    /// Takes the next turn if it comes within `max_wait`.
     ///
     /// # Errors
     /// How long to wait for it. Nothing was taken.
@@ -26,11 +34,14 @@ impl Pace {
         settings: &Settings,
         now: Moment,
         max_wait: Duration,
-    ) -> Result<Moment, Duration> {
-        let Some(rate) = settings.rate else { return Ok(now) };
+    ) -> Result<Turn, Duration> {
+        let Some(rate) = settings.rate else { return Ok(Turn { at: now, gap: 0 }) };
         let gap = gap(rate);
         let ahead = gap.saturating_mul(burst(settings, rate) - 1);
-        let mut due = self.due.load(Ordering::Relaxed);
+        // More than this nobody can owe under these settings: what is beyond was owed under others.
+        let most =
+            [ahead, gap, nanos(settings.max_wait)].into_iter().fold(now.as_nanos(), u64::saturating_add);
+        let mut due = self.due.fetch_min(most, Ordering::Relaxed).min(most);
         loop {
             // Time that nobody used is worth a burst and no more.
             let next = due.max(now.as_nanos());
@@ -41,18 +52,16 @@ impl Pace {
             }
             let after = next.saturating_add(gap);
             match self.due.compare_exchange_weak(due, after, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Ok(Moment::from_nanos(turn)),
+                Ok(_) => return Ok(Turn { at: Moment::from_nanos(turn), gap }),
                 Err(seen) => due = seen,
             }
         }
     }
 
     /// Gives a turn back that was not used. Those that wait keep theirs; the next one to come gains it.
-    pub(super) fn give_back(&self, settings: &Settings) {
-        if let Some(rate) = settings.rate {
-            let earlier = |due: u64| Some(due.saturating_sub(gap(rate)));
-            let _ = self.due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, earlier);
-        }
+    pub(super) fn give_back(&self, turn: Turn) {
+        let earlier = |due: u64| Some(due.saturating_sub(turn.gap));
+        let _ = self.due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, earlier);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::gate::{Place, Waiting};
+use super::pace::Turn;
 use super::{By, Limit, Limited};
 use crate::cancel::Cancel;
 use crate::clock::{Clock, Moment};
@@ -11,7 +12,7 @@ use crate::clock::{Clock, Moment};
 pub(crate) struct Taken {
     limit: Limit,
     /// When its turn comes, by the rate.
-    turn: Option<Moment>,
+    turn: Option<Turn>,
     /// Whether the attempt has begun: a turn that was used is not given back.
     begun: bool,
     /// Until when it waits for a place.
@@ -43,20 +44,24 @@ impl Taken {
         }
     }
 
-    /// Takes what is there, and says what to wait for. First the turn, then the place: nobody holds a place while
-    /// waiting.
+    /// Takes what is there, and says what to wait for. First the turn, then the place, so that nobody holds a place for
+    /// long without using it. Who had to wait for the place needs another turn then: the calls that a hang held back
+    /// would all begin at once otherwise.
     pub(crate) fn enter(&mut self, now: Moment) -> Entry {
         let settings = self.limit.inner.settings.load_full();
         let until = *self.until.get_or_insert(now + settings.max_wait);
         let turn = match self.turn {
             Some(turn) => turn,
-            None => match self.limit.inner.pace.reserve(&settings, now, settings.max_wait) {
+            None => match self.limit.inner.pace.reserve(&settings, now, until.since(now)) {
                 Ok(turn) => *self.turn.insert(turn),
                 Err(wait) => return self.refuse(By::Rate, Some(wait)),
             },
         };
-        if turn > now {
-            return Entry::Wait(turn - now);
+        if turn.at > now {
+            return Entry::Wait(turn.at - now);
+        }
+        if self.place.is_some() {
+            return Entry::Now;
         }
         if self.place.is_none() && self.waiting.is_none() {
             self.place = self.limit.inner.gate.try_enter();
@@ -68,13 +73,22 @@ impl Taken {
             self.place = waiting.try_take();
         }
         match (&self.place, &self.waiting) {
-            (Some(_), _) => {
+            (Some(_), Some(_)) => {
                 self.waiting = None;
-                Entry::Now
+                self.turn = None;
+                self.enter(now)
             }
+            (Some(_), None) => Entry::Now,
             (None, Some(_)) if until > now => Entry::Wait(until - now),
             _ => self.refuse(By::Concurrency, None),
         }
+    }
+
+    /// It does not wait any longer: the caller's deadline comes first.
+    pub(crate) fn give_up(&mut self, now: Moment) {
+        let turn = self.turn.filter(|turn| turn.at > now);
+        let by = if turn.is_some() { By::Rate } else { By::Concurrency };
+        let _ = self.refuse(by, turn.map(|turn| turn.at - now));
     }
 
     #[cold]
@@ -114,8 +128,8 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        if self.turn.is_some() && !self.begun {
-            self.limit.inner.pace.give_back(&self.limit.inner.settings.load());
+        if let (Some(turn), false) = (self.turn, self.begun) {
+            self.limit.inner.pace.give_back(turn);
         }
     }
 }

@@ -88,6 +88,11 @@ pub(crate) fn service_not_in_file(service: &str, file: &str, near: &str) {
 }
 
 #[cfg(feature = "policy")]
+pub(crate) fn policy_listener_panicked() {
+    tracing::error!(target: POLICY, "the listener of a policy file's watch panicked; the watch goes on");
+}
+
+#[cfg(feature = "policy")]
 pub(crate) fn policies_refused(error: &crate::policy::Error) {
     tracing::error!(target: POLICY, "the changed policy file is refused, the old policies stay in force: {error}");
 }

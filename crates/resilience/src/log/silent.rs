@@ -91,6 +91,9 @@ pub(crate) fn policies_hurt(_: &crate::policy::Policies, _: Option<&crate::polic
 pub(crate) fn service_not_in_file(_: &str, _: &str, _: &str) {}
 
 #[cfg(feature = "policy")]
+pub(crate) fn policy_listener_panicked() {}
+
+#[cfg(feature = "policy")]
 pub(crate) fn policies_refused(_: &crate::policy::Error) {}
 
 pub(crate) fn nested(_: &str, _: u32) {}

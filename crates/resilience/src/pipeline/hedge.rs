@@ -14,13 +14,14 @@ use std::time::Duration;
 use super::Pipeline;
 use super::attempt::Attempt;
 use super::call::Call;
+use super::reclassified;
 use crate::breaker::Breaker;
 use crate::breaker::core::{Ended, Ticket};
 use crate::classify::{Class, Classifier, Verdict};
 use crate::clock::{Clock, Moment, Sleep};
 use crate::error::Error;
 use crate::limit::{Limit, Place};
-use crate::retry::Budget;
+use crate::retry::{Budget, On};
 use crate::telemetry::Watched;
 
 /// The most requests beside the first: more would be an attack.
@@ -100,6 +101,7 @@ impl<C> WithHedge<'_, C> {
             breaker: options.breaker.clone().or_else(|| settings.breaker.clone()),
             budget: options.own_budget().or(settings.budget.as_ref()).cloned(),
             limit: settings.limit.clone(),
+            rules: settings.rules_for(&options.operation).cloned().collect(),
             hedge: if idempotent { self.hedge } else { self.hedge.at_most(0) },
             pipeline: pipeline.clone(),
             name: options.operation.clone(),
@@ -118,6 +120,8 @@ struct Shared<F, C> {
     breaker: Option<Breaker>,
     budget: Option<Budget>,
     limit: Option<Limit>,
+    /// What failures mean where the settings say so.
+    rules: Vec<(On, Class)>,
     hedge: Hedge,
     pipeline: Pipeline,
     /// The operation's, as it is counted.
@@ -141,6 +145,7 @@ impl<T, E, F, C: Classifier<T, E>> Classifier<T, E> for Judge<F, C> {
 struct Hedged<F, C, Fut> {
     shared: Arc<Shared<F, C>>,
     attempt: Attempt,
+    began: Moment,
     under_way: Vec<Pin<Box<Fut>>>,
     /// What the requests beside the first have taken.
     beside: Vec<Beside>,
@@ -152,7 +157,7 @@ struct Hedged<F, C, Fut> {
 struct Beside {
     began: Moment,
     permit: Option<(Breaker, Ticket)>,
-    _place: Option<Place>,
+    place: Option<Place>,
 }
 
 impl<F, C, Fut> Hedged<F, C, Fut>
@@ -163,6 +168,7 @@ where
         let mut hedged = Self {
             shared: Arc::clone(shared),
             attempt,
+            began: shared.clock.now(),
             under_way: Vec::new(),
             beside: Vec::new(),
             made: 0,
@@ -173,7 +179,9 @@ where
     }
 
     fn ask(&mut self) {
-        let attempt = Attempt { hedge: self.made, ..self.attempt };
+        let gone = self.shared.clock.now().since(self.began);
+        let time_left = self.attempt.time_left.map(|time| time.saturating_sub(gone));
+        let attempt = Attempt { hedge: self.made, time_left, ..self.attempt };
         self.under_way.push(Box::pin((self.shared.operation)(attempt)));
         self.made += 1;
         self.next = (self.made <= self.shared.hedge.at_most)
@@ -214,10 +222,6 @@ impl<F, C> Shared<F, C> {
     /// Room for a request beside the first: the circuit is closed, the limit has a place, the budget pays.
     fn room_beside(&self) -> Option<Beside> {
         let now = self.clock.now();
-        let place = match &self.limit {
-            Some(limit) => Some(limit.try_enter(now).ok()?),
-            None => None,
-        };
         let permit = match &self.breaker {
             // Half-open, every place is for a call of its own.
             Some(breaker) if !breaker.is_closed() => return None,
@@ -228,9 +232,28 @@ impl<F, C> Shared<F, C> {
             }
             None => None,
         };
-        let beside = Beside { began: now, permit, _place: place };
-        let paid = self.budget.as_ref().is_none_or(|budget| budget.withdraw(now));
-        paid.then_some(beside)
+        let mut beside = Beside { began: now, permit, place: None };
+        if self.budget.as_ref().is_some_and(|budget| !budget.withdraw(now)) {
+            return None;
+        }
+        // Last, because a turn that the rate gave is not given back.
+        match self.limit.as_ref().map(|limit| limit.try_enter(now)) {
+            None => {}
+            Some(Ok(place)) => beside.place = Some(place),
+            Some(Err(_)) => {
+                self.budget.iter().for_each(|budget| budget.refund(now));
+                return None;
+            }
+        }
+        Some(beside)
+    }
+
+    fn judge<T, E>(&self, outcome: &Result<T, E>) -> Verdict
+    where
+        C: Classifier<T, E>,
+    {
+        let verdict = self.classifier.classify(outcome);
+        if verdict.is_success() { verdict } else { reclassified(verdict, &self.rules) }
     }
 }
 
@@ -272,7 +295,7 @@ where
                     continue;
                 };
                 drop(this.under_way.swap_remove(index));
-                let verdict = this.shared.classifier.classify(&outcome);
+                let verdict = this.shared.judge(&outcome);
                 // A terminal answer is one: asking elsewhere cannot change it.
                 let answers = verdict.is_success() || verdict.class() == Class::Terminal;
                 if answers || this.under_way.is_empty() {

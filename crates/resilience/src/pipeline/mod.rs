@@ -60,7 +60,7 @@ pub use send::{SendError, Sending};
 pub use tower::{Layer, ResponseFuture, Service};
 
 use crate::breaker::Breaker;
-use crate::classify::{Class, ErrorsOnly, Unclassified, UnclassifiedEntry};
+use crate::classify::{Class, ErrorsOnly, Unclassified, UnclassifiedEntry, Verdict};
 use crate::clock::{Clock, Moment};
 use crate::limit::Limit;
 use crate::log;
@@ -262,7 +262,19 @@ impl Pipeline {
     }
 }
 
+/// What a failure means where the settings say so: the first rule that fits.
+fn reclassified<'r>(verdict: Verdict, rules: impl IntoIterator<Item = &'r (On, Class)>) -> Verdict {
+    let rule = rules.into_iter().find(|(on, _)| on.matches(&verdict));
+    rule.map_or(verdict, |(_, class)| verdict.with_class(*class))
+}
+
 impl Inner {
+    /// What failures mean: first by the settings of the operation, then by those of the service.
+    fn rules_for(&self, operation: &str) -> impl Iterator<Item = &(On, Class)> {
+        let operation = self.operations.get(operation);
+        operation.map_or(&[][..], |settings| &settings.reclassify).iter().chain(&self.reclassify)
+    }
+
     /// Goes on with what another one has seen.
     #[cfg(feature = "policy")]
     pub(crate) fn keep_seen(&mut self, other: &Self) {

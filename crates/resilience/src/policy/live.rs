@@ -54,6 +54,8 @@ struct Inner {
     clock: Clock,
     policies: ArcSwap<Policies>,
     slots: Mutex<HashMap<String, Slot>>,
+    /// The file's text that is in force: what a watch compares with.
+    text: Mutex<Option<String>>,
 }
 
 /// One pipeline, and what of it outlives its settings.
@@ -76,8 +78,11 @@ impl Live {
     /// # Errors
     /// Everything that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let policies = Policies::read(path.as_ref())?;
-        Ok(Self::new(policies, Some(path.as_ref().to_owned()), Clock::system()))
+        let path = path.as_ref().to_owned();
+        let text = text_of(&path, &path.display().to_string())?;
+        let live = Self::new(Policies::of_text(&text, &path)?, Some(path), Clock::system());
+        *live.in_force() = Some(text);
+        Ok(live)
     }
 
     /// Policies made by the program, to be changed with [`apply`](Self::apply); on this clock.
@@ -87,8 +92,9 @@ impl Live {
 
     fn new(policies: Policies, path: Option<PathBuf>, clock: Clock) -> Self {
         log::policies_hurt(&policies, None);
-        let inner = Inner { path, clock, policies: ArcSwap::from_pointee(policies), slots: Mutex::default() };
-        Self { inner: Arc::new(inner) }
+        let policies = ArcSwap::from_pointee(policies);
+        let (slots, text) = (Mutex::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { path, clock, policies, slots, text }) }
     }
 
     /// The policies in force.
@@ -117,18 +123,24 @@ impl Live {
     /// Everything that is wrong with the file; nothing has changed then.
     pub fn reload(&self) -> Result<Changes, Error> {
         match &self.inner.path {
-            Some(path) => Ok(self.apply(Policies::read(path)?)),
+            Some(path) => self.take_over(text_of(path, &path.display().to_string())?, path),
             None => Ok(Changes::default()),
         }
+    }
+
+    /// Takes this text of the file over.
+    fn take_over(&self, text: String, path: &Path) -> Result<Changes, Error> {
+        let changes = self.apply(Policies::of_text(&text, path)?);
+        *self.in_force() = Some(text);
+        Ok(changes)
     }
 
     /// Takes other policies over as a whole. State, counts and budgets stay; calls under way end by the settings that they
     /// began with.
     pub fn apply(&self, policies: Policies) -> Changes {
+        log::policies_hurt(&policies, Some(&self.inner.policies.load()));
         let slots = self.slots();
-        let old = self.inner.policies.load();
-        let changes = policies.changes_since(&old);
-        log::policies_hurt(&policies, Some(&old));
+        let changes = policies.changes_since(&self.inner.policies.load());
         for (name, slot) in &*slots {
             slot.take_over(name, &policies, &self.inner.clock);
         }
@@ -139,7 +151,8 @@ impl Live {
 
     /// Looks at the file every so often, on a thread of its own, and takes it over when it has changed: however it was
     /// saved, by rename, in place or by a symbolic link that was moved. A broken file is reported once, in the log and to
-    /// `told`, and changes nothing. Ends when the [`Watch`] is dropped.
+    /// `told`, and changes nothing. A `told` that panics is logged, and the watch goes on. Ends when the [`Watch`] is
+    /// dropped.
     ///
     /// # Errors
     /// No thread can be started.
@@ -153,7 +166,10 @@ impl Live {
         let thread = std::thread::Builder::new().name("steadfast-policies".to_owned()).spawn(move || {
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 if let Some(outcome) = follower.look() {
-                    told(&outcome);
+                    let tell = std::panic::AssertUnwindSafe(|| told(&outcome));
+                    if std::panic::catch_unwind(tell).is_err() {
+                        log::policy_listener_panicked();
+                    }
                 }
             }
         })?;
@@ -165,6 +181,10 @@ impl Live {
         let path = self.inner.path.as_ref()?;
         let name = path.display().to_string();
         Some(text_of(path, &name).map_err(|error| error.to_string()))
+    }
+
+    fn in_force(&self) -> MutexGuard<'_, Option<String>> {
+        self.inner.text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
@@ -246,8 +266,8 @@ pub(super) struct Follower {
 
 impl Follower {
     pub(super) fn new(live: &Live) -> Self {
-        let seen = live.text();
-        Self { found: seen.clone(), seen, live: live.clone() }
+        let seen = live.in_force().clone().map(Ok);
+        Self { found: live.text(), seen, live: live.clone() }
     }
 
     /// Takes the file over if it has changed; `None` when it has not, so that a broken one is told once. A file that is
@@ -262,9 +282,7 @@ impl Follower {
         self.seen.clone_from(&text);
         // What was compared is taken over, and not what is there by now.
         let outcome = match (text, &self.live.inner.path) {
-            (Some(Ok(text)), Some(path)) => {
-                Policies::of_text(&text, path).map(|policies| self.live.apply(policies))
-            }
+            (Some(Ok(text)), Some(path)) => self.live.take_over(text, path),
             _ => self.live.reload(),
         };
         if let Err(error) = &outcome {
@@ -291,7 +309,10 @@ pub struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
+        // Dropped by its own listener, it ends when that returns.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
             let _ = thread.join();
         }
     }

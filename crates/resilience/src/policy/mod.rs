@@ -88,13 +88,13 @@ impl Policies {
     /// Everything that is wrong with it.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let name = path.display().to_string();
+        let name = validate::plain(&path.display().to_string());
         Self::of_text(&text_of(path, &name)?, path)
     }
 
     /// The text that a file has.
     fn of_text(text: &str, path: &Path) -> Result<Self, Error> {
-        let name = path.display().to_string();
+        let name = validate::plain(&path.display().to_string());
         let Some(format) = Format::of(path) else {
             let message = "its name must end in .toml, .yaml, .yml or .json".to_owned();
             return Err(Error::unreadable(&name, message, None));
@@ -205,7 +205,7 @@ impl Policies {
         let own = self.services().chain(self.inner.retries.keys().map(String::as_str));
         let known: Vec<_> = own.chain(schema::RETRY.presets.iter().copied()).collect();
         let hint = match validate::nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => format!("did you mean `{}`?", validate::plain(near)),
             None => format!("there are {}", validate::listed(known.iter().copied())),
         };
         let name = name.escape_debug();
@@ -249,6 +249,14 @@ fn text_of(path: &Path, name: &str) -> Result<String, Error> {
         };
         Error::unreadable(name, message, Some(error))
     };
+    // A pipe would be waited for, and a device has no end.
+    let about = fs::metadata(path).map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    if !about.is_file() {
+        return Err(Error::unreadable(name, "it is a pipe or a device: give a file".to_owned(), None));
+    }
     let file = fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     // One byte more than allowed tells a file that is too large from one that just fits.

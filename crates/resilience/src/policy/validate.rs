@@ -6,6 +6,9 @@ use super::schema::{Section, Shape};
 use super::tree::{Key, Node, Place, Value};
 use crate::problem::Code;
 
+/// The longest name: it is in every log line and metric of its service.
+const MAX_NAME: usize = 200;
+
 /// Every complaint about a file's keys and values; names are looked up later.
 pub(super) fn validate(root: &Node, file: &'static Section) -> Vec<Complaint> {
     let mut validator = Validator { complaints: Vec::new() };
@@ -69,6 +72,12 @@ impl Validator {
                     let path = join(path, &key.name);
                     if key.name.trim().is_empty() {
                         self.complain(key.at, &path, Code::Empty, "a name must not be blank".to_owned());
+                    }
+                    if key.name.len() > MAX_NAME {
+                        let start: String = path.chars().take(MAX_NAME).collect();
+                        let message = format!("a name must not be longer than {MAX_NAME} bytes");
+                        self.complain(key.at, &start, Code::WrongValue, message);
+                        continue;
                     }
                     self.value(value, *inner, &path);
                 }
@@ -175,23 +184,27 @@ pub(super) fn name(shape: Shape) -> String {
     }
 }
 
-/// A key with the tables around it, for messages: line breaks and the like in a name are written out.
+/// A key with the tables around it, for messages.
 pub(super) fn join(path: &str, key: &str) -> String {
-    let mut whole = path.to_owned();
-    if !path.is_empty() {
-        whole.push('.');
-    }
-    for letter in key.chars() {
-        match letter.is_control() {
-            true => whole.extend(letter.escape_default()),
-            false => whole.push(letter),
+    let key = plain(key);
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// Text of a stranger for a terminal: line breaks, control characters and such that turn the direction are written out.
+pub(super) fn plain(text: &str) -> String {
+    let turns = |letter| matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() || turns(letter) {
+            true => plain.extend(letter.escape_default()),
+            false => plain.push(letter),
         }
     }
-    whole
+    plain
 }
 
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    names.map(|name| format!("`{}`", plain(name))).collect::<Vec<_>>().join(", ")
 }
 
 /// The known name that was probably meant: at most a third of its letters differ.

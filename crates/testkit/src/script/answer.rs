@@ -112,8 +112,14 @@ impl Answer {
             };
             !is_name(name) || !is_value(value)
         };
-        match self.headers.iter().find(bad) {
-            Some((name, _)) => Err(Error::Header(name.clone())),
+        if let Some((name, _)) = self.headers.iter().find(bad) {
+            return Err(Error::Header(name.clone()));
+        }
+        let frames = |name: &str| {
+            ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
+        };
+        match self.headers.iter().find(|(name, _)| frames(name)) {
+            Some((name, _)) => Err(Error::Framing(name.clone())),
             None => Ok(()),
         }
     }

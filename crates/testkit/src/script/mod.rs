@@ -143,7 +143,7 @@ impl Script {
     /// It works with another answer: status, headers, body.
     ///
     /// # Errors
-    /// [`Error::Status`] or [`Error::Header`] for what cannot be sent.
+    /// [`Error::Status`], [`Error::Header`] or [`Error::Framing`] for what cannot be sent.
     pub fn answer(answer: Answer) -> Result<Part, Error> {
         answer.check()?;
         Ok(Part::new(Behaviour::Answer(Arc::new(answer))))

@@ -217,3 +217,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_answer_cannot_lie_about_its_length_by_a_header() {
+    for name in ["content-length", "Transfer-Encoding"] {
+        let answer = Answer::new().header(name, "5").body("abcdefghij");
+        assert!(matches!(Script::answer(answer), Err(Error::Framing(found)) if found == name));
+    }
+}

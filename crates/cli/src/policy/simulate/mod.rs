@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Fail when more requests than this are sent for each call
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", value_parser = ratio, allow_negative_numbers = true)]
     max_amplification: Option<f64>,
     /// Fail when calls do not succeed again this soon after the service's return
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -72,6 +72,11 @@ pub(crate) struct Args {
     /// One JSON object with all figures, for programs
     #[arg(long)]
     json: bool,
+}
+
+fn ratio(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "give a number from 0 on, such as 1.1".to_owned())
 }
 
 /// What callers see while the service is down.
@@ -161,6 +166,7 @@ impl Simulated<'_> {
         };
         let clients =
             if *clients == 1 { "1 client makes".to_owned() } else { format!("{clients} clients make") };
+        let name = name.escape_debug();
         format!("{name}: {clients} {rps} calls/s to a service that {fault} for {}", duration::print(*outage))
     }
 

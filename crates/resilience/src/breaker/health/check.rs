@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -89,7 +88,9 @@ impl<C> HealthCheck<C> {
     /// For services whose failed probes hurt. When the check is dropped the timer has the word again at once; when it
     /// is no longer polled, after two looks. What an operator forced open with an end is left to the timer.
     pub fn instead_of_timer(mut self) -> Self {
-        self.instead_of_timer = true;
+        if !std::mem::replace(&mut self.instead_of_timer, true) {
+            self.breaker.core().check.join();
+        }
         self
     }
 
@@ -156,8 +157,8 @@ where
             Err(panic) => return panicked(&*panic),
         };
         let (clock, limit) = (self.breaker.clock(), self.timeout);
-        let mut limited = pin!(Limited::new(future, Some(limit)));
-        poll_fn(|cx| {
+        let mut limited = Box::pin(Limited::new(future, Some(limit)));
+        let health = poll_fn(|cx| {
             let poll = || limited.as_mut().poll_within(cx, clock).map(|answer| answer.map(Into::into));
             match catch_unwind(AssertUnwindSafe(poll)) {
                 Ok(Poll::Pending) => Poll::Pending,
@@ -166,7 +167,12 @@ where
                 Err(panic) => Poll::Ready(panicked(&*panic)),
             }
         })
-        .await
+        .await;
+        // One that was given up may panic as it goes, too.
+        match catch_unwind(AssertUnwindSafe(|| drop(limited))) {
+            Ok(()) => health,
+            Err(panic) => panicked(&*panic),
+        }
     }
 }
 
@@ -179,11 +185,11 @@ fn panicked(panic: &(dyn Any + Send)) -> Health {
     Health::down(format!("the check panicked: {words}"))
 }
 
-/// Gives the timer its word back.
+/// Gives the timer its word back, if no other check holds it.
 impl<C> Drop for HealthCheck<C> {
     fn drop(&mut self) {
         if self.instead_of_timer {
-            self.breaker.core().check.renew(Moment::ZERO);
+            self.breaker.core().check.leave();
         }
     }
 }

@@ -11,6 +11,8 @@ pub(in crate::breaker) struct Lease {
     until: AtomicU64,
     /// When the check is to look next.
     next: AtomicU64,
+    /// Checks that are alive: while one is replaced by another there are two.
+    checks: AtomicU64,
 }
 
 impl Lease {
@@ -25,6 +27,19 @@ impl Lease {
     #[cfg(feature = "tokio")]
     pub(super) fn renew(&self, until: Moment) {
         self.until.store(until.as_nanos(), Ordering::Release);
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(super) fn join(&self) {
+        self.checks.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The last one to leave gives the timer its word back.
+    #[cfg(feature = "tokio")]
+    pub(super) fn leave(&self) {
+        if self.checks.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.renew(Moment::ZERO);
+        }
     }
 
     #[cfg(feature = "tokio")]

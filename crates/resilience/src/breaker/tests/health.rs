@@ -324,3 +324,17 @@ fn a_repeated_operation_is_judged_as_a_probe_is() {
     // What it says when it worked is not lost either.
     assert_eq!(Health::from(Ok::<_, Error>(down())), down());
 }
+
+#[test]
+fn a_check_that_is_replaced_does_not_take_the_word_from_its_successor() {
+    let (clock, breaker) = tripped();
+    let script = Script::new(down());
+    let old = script.check(&breaker).instead_of_timer();
+    let mut new = script.check(&breaker).instead_of_timer();
+    clock.advance(s(2 * OPEN));
+    clock.block_on(new.look());
+    drop(old);
+    assert!(breaker.try_acquire(clock.now()).is_err(), "the check that lives says down");
+    drop(new);
+    assert!(breaker.try_acquire(clock.now()).is_ok(), "nobody is left but the timer");
+}

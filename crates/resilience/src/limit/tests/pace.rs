@@ -76,3 +76,25 @@ proptest! {
         prop_assert!(begun as f64 <= most + 1.0 && begun as f64 >= most / (1.0 + rate / 1_000.0) - 2.0, "{begun} of {most}");
     }
 }
+
+#[test]
+fn what_was_owed_under_another_rate_is_not_owed_under_the_new_one() {
+    let limit = Limit::rate(1.0).burst(600).build().unwrap();
+    while limit.try_enter(at(0)).is_ok() {}
+    limit.reconfigure(&Limit::rate(1_000.0).burst(10)).unwrap();
+    let wait = limit.try_enter(at(0)).unwrap_err().retry_in.unwrap();
+    assert!(wait <= ms(1), "{wait:?}");
+    let began = (0..10_000).filter(|time| limit.try_enter(at(time / 10)).is_ok()).count();
+    assert!((990..=1_010).contains(&began), "{began} in a second");
+}
+
+#[test]
+fn a_turn_is_given_back_when_there_is_no_place() {
+    let limit = Limit::concurrent(1).rate(1.0).burst(2).build().unwrap();
+    let place = limit.try_enter(at(0)).unwrap();
+    for _ in 0..5 {
+        assert_eq!(limit.try_enter(at(0)).unwrap_err().by, By::Concurrency);
+    }
+    drop(place);
+    assert!(limit.try_enter(at(0)).is_ok(), "the second turn was not used up");
+}

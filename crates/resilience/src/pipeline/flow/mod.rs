@@ -14,6 +14,7 @@ use super::Inner;
 use super::attempt::Attempt;
 use super::call::Options;
 use super::nesting::Nesting;
+use super::reclassified;
 use crate::breaker::core::{Ended, Ticket};
 use crate::breaker::{Breaker, Refused};
 use crate::cancel::Listener;
@@ -187,7 +188,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             self.start(now);
         }
         if self.deadline.is_some_and(|deadline| now >= deadline) {
-            return Begin::End(Stop::Deadline, None);
+            return self.out_of_time(now);
         }
         if self.pipeline.limit.is_some()
             && let Some(begin) = self.enter(now)
@@ -200,6 +201,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
                 Ok(ticket) => self.ticket = Some(ticket),
                 Err(refused) => return self.refused(refused, now),
             }
+        }
+        // The breaker was about to refuse when the limit was asked, and has changed its mind since.
+        if self.pipeline.limit.is_some()
+            && self.taken.is_none()
+            && let Some(begin) = self.take_room(now)
+        {
+            self.give_place_back();
+            return begin;
         }
         if let Some(taken) = &mut self.taken {
             taken.begin();
@@ -254,6 +263,18 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             server_timeout: self.own(|own| own.server_timeout).or(self.pipeline.server_timeout),
             previous: self.previous,
             nesting,
+        }
+    }
+
+    /// The deadline has passed: in the limit's queue, or anywhere else.
+    #[cold]
+    fn out_of_time(&mut self, now: Moment) -> Begin {
+        match &mut self.taken {
+            Some(taken) => {
+                taken.give_up(now);
+                Begin::End(Stop::Limited, None)
+            }
+            None => Begin::End(Stop::Deadline, None),
         }
     }
 
@@ -336,10 +357,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// What a failure means where the settings say so: first those of the operation, then those of the service.
     #[cold]
     fn reclassified(&self, verdict: Verdict) -> Verdict {
-        let operation = self.pipeline.operations.get(self.operation());
-        let of_operation = operation.map_or(&[][..], |settings| &settings.reclassify);
-        let rule = of_operation.iter().chain(&self.pipeline.reclassify).find(|(on, _)| on.matches(&verdict));
-        rule.map_or(verdict, |(_, class)| verdict.with_class(*class))
+        reclassified(verdict, self.pipeline.rules_for(self.operation()))
     }
 
     #[inline]

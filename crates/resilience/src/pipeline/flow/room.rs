@@ -19,6 +19,12 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             self.taken = None;
             return None;
         }
+        self.take_room(now)
+    }
+
+    /// Takes a turn and a place; `None` when the attempt may begin.
+    #[cold]
+    pub(super) fn take_room(&mut self, now: Moment) -> Option<Begin> {
         let limit = self.pipeline.limit.as_ref()?;
         let taken = self.taken.get_or_insert_with(|| Box::new(Taken::new(limit)));
         match taken.enter(now) {
@@ -31,8 +37,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
                 Some(Begin::Wait(self.deadline.map_or(wait, |deadline| deadline.since(now))))
             }
             Entry::Wait(_) => {
-                self.taken = None;
-                Some(Begin::End(Stop::Deadline, None))
+                taken.give_up(now);
+                Some(Begin::End(Stop::Limited, None))
             }
             Entry::Refused => Some(Begin::End(Stop::Limited, None)),
         }

@@ -65,7 +65,7 @@ fn a_call_without_room_is_refused_at_once_and_says_so() {
 }
 
 #[test]
-fn who_waits_too_long_is_refused_and_who_has_a_deadline_ends_at_it() {
+fn who_waits_too_long_or_until_its_deadline_is_refused_by_the_limit() {
     let (clock, pipeline) = limited(Limit::concurrent(1).waiting(10).max_wait(s(2)));
     let (inside, most) = (Cell::new(0), Cell::new(0));
     let long = || pipeline.run(|_| busy(&clock, &inside, &most, s(9)));
@@ -75,7 +75,8 @@ fn who_waits_too_long_is_refused_and_who_has_a_deadline_ends_at_it() {
     });
     assert!(first.is_ok());
     assert_eq!((second.0.unwrap_err().stop(), second.1), (Stop::Limited, start() + s(2)));
-    assert_eq!((third.0.unwrap_err().stop(), third.1), (Stop::Deadline, start() + s(1)));
+    let (third, at) = (third.0.unwrap_err(), third.1);
+    assert_eq!((third.stop(), third.code(), at), (Stop::Limited, Code::Limited, start() + s(1)));
     assert_eq!(pipeline.limit().unwrap().waiting(), 0);
 }
 
@@ -229,4 +230,92 @@ fn a_place_is_not_held_while_a_call_waits_for_a_probe() {
         )
     });
     assert!(probe.is_ok() && waiter.is_ok());
+}
+
+#[test]
+fn a_turn_that_comes_after_the_deadline_is_a_limits_refusal_and_says_when_it_comes() {
+    let (clock, pipeline) = limited(Limit::rate(0.1).max_wait(s(60)));
+    let call = || pipeline.call().complete_within(s(1)).run(|_| async { Ok::<_, Fault>(()) });
+    assert!(clock.block_on(call()).is_ok());
+    let error = clock.block_on(call()).unwrap_err();
+    assert!(error.is_limited(), "{error}");
+    assert_eq!((error.stop(), error.try_again_in()), (Stop::Limited, Some(s(10))));
+    assert_eq!(clock.now(), start(), "at once: nothing could change it");
+    clock.advance(s(10));
+    assert!(clock.block_on(call()).is_ok(), "the turn that was not used was given back");
+}
+
+#[test]
+fn calls_that_a_hang_held_back_keep_to_the_rate() {
+    let limit = Limit::concurrent(10).waiting(1_000).rate(10.0).burst(1).max_wait(s(600));
+    let (clock, pipeline) = limited(limit);
+    let began = std::cell::RefCell::new(Vec::new());
+    let back = start() + s(60);
+    let calls = (0..100).map(|_| {
+        pipeline.run(|_| async {
+            began.borrow_mut().push(clock.now());
+            clock.timer(back.since(clock.now())).await;
+            Ok::<_, Fault>(())
+        })
+    });
+    let ended = clock.block_on(futures_all(calls));
+    assert!(ended.iter().all(Result::is_ok));
+    let began = began.into_inner();
+    let after = began.iter().filter(|at| **at >= back).count();
+    assert_eq!(after, 90, "ten hung");
+    let worst = began.iter().map(|first| {
+        let within = |at: &&Moment| **at >= *first && **at < *first + s(1);
+        began.iter().filter(within).count()
+    });
+    assert!(worst.max().unwrap() <= 11, "ten in a second, whatever held them back");
+}
+
+/// All of them beside each other, in their order.
+async fn futures_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|cx| {
+        for (future, output) in &mut running {
+            if output.is_none()
+                && let std::task::Poll::Ready(ready) = future.as_mut().poll(cx)
+            {
+                *output = Some(ready);
+            }
+        }
+        match running.iter().all(|(_, output)| output.is_some()) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+#[test]
+fn the_limit_holds_while_the_breaker_changes_its_mind() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let pipeline = Pipeline::builder("p").limit(Limit::concurrent(1)).build().unwrap();
+    let breaker = pipeline.breaker().unwrap();
+    let (inside, most, made) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for call in 0..20_000 {
+                    match call % 7 {
+                        0 => breaker.force_open(None, "test", "test"),
+                        1 => breaker.force_closed("test", "test"),
+                        _ => {}
+                    }
+                    let _ = pipeline.run_blocking(|_| {
+                        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        made.fetch_add(1, Ordering::Relaxed);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        Ok::<_, std::io::Error>(())
+                    });
+                }
+            });
+        }
+    });
+    assert!(made.into_inner() > 100, "hardly a call was let through");
+    assert_eq!(most.into_inner(), 1);
+    assert_eq!(pipeline.limit().unwrap().in_flight(), 0);
 }

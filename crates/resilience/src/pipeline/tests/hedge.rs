@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use super::*;
+use crate::Class;
 use crate::limit::Limit;
 use crate::pipeline::Hedge;
+use crate::retry::Budget;
 
 const AFTER: Hedge = Hedge::after(Duration::from_millis(100));
 
@@ -127,7 +129,7 @@ fn the_breaker_hears_of_every_request_that_ended() {
 
 #[test]
 fn a_hedge_is_paid_from_the_budget_and_needs_a_place() {
-    let (clock, pipeline) = bench(|builder| builder.budget(crate::retry::Budget::share(0.1).reserve(1)));
+    let (clock, pipeline) = bench(|builder| builder.budget(Budget::share(0.1).reserve(1)));
     let slow = [(1_000, Ok(1)), (1_000, Ok(2))];
     let answers = Answers::new(&clock, &slow);
     hedged(&clock, &pipeline, AFTER, &answers).unwrap();
@@ -167,4 +169,48 @@ fn the_attempts_time_limit_holds_for_all_of_its_requests() {
     let answers = Answers::new(&clock, &[(5_000, Ok(1)), (5_000, Ok(2))]);
     assert!(hedged(&clock, &pipeline, AFTER, &answers).unwrap_err().is_timed_out());
     assert_eq!((clock.now(), answers.given_up.get()), (Moment::ZERO + s(1) + ms(300), 2));
+}
+
+#[test]
+fn what_failures_mean_by_the_settings_holds_for_hedged_requests_too() {
+    use crate::retry::On;
+    let lost = Fault(Verdict::transient(Kind::CONNECTION_LOST));
+    let slow_answers = [(500, Err(lost.clone())), (50, Err(lost.clone())), (50, Err(lost))];
+    for (neutral, closed) in [(true, true), (false, false)] {
+        let rules =
+            if neutral { vec![(On::Kind(Kind::CONNECTION_LOST), Class::Neutral)] } else { Vec::new() };
+        let (clock, pipeline) =
+            bench(|builder| builder.reclassify(rules).breaker(Breaker::consecutive(2)).retry(Retry::none()));
+        let answers = Answers::new(&clock, &slow_answers);
+        let _ = hedged(&clock, &pipeline, AFTER.at_most(2), &answers);
+        assert_eq!(pipeline.breaker().unwrap().is_closed(), closed, "neutral: {neutral}");
+    }
+}
+
+#[test]
+fn a_hedge_that_is_not_made_costs_nothing_of_the_rate() {
+    let (clock, pipeline) =
+        bench(|builder| builder.limit(Limit::rate(1.0).burst(10)).budget(Budget::share(0.1).reserve(0)));
+    for call in 0..10 {
+        let answers = Answers::new(&clock, &[(200, Ok(1))]);
+        assert_eq!(hedged(&clock, &pipeline, AFTER, &answers).unwrap(), 1, "call {call}");
+        assert_eq!(answers.times().len(), 1, "the budget pays for no hedge");
+        clock.advance(Duration::ZERO);
+    }
+}
+
+#[test]
+fn a_hedge_is_told_the_time_that_is_left() {
+    let (clock, pipeline) = bench(|builder| builder.attempt_timeout(s(1)).server_timeout(s(1)));
+    let told = RefCell::new(Vec::new());
+    let answer = clock.block_on(pipeline.call().hedge(AFTER).run(|attempt| {
+        told.borrow_mut().push((attempt.time_left(), attempt.server_timeout()));
+        let clock = &clock;
+        async move {
+            clock.timer(ms(300)).await;
+            Ok::<_, Fault>(())
+        }
+    }));
+    assert!(answer.is_ok());
+    assert_eq!(told.into_inner(), [(Some(s(1)), Some(s(1))), (Some(ms(900)), Some(ms(900)))]);
 }

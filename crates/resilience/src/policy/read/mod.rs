@@ -18,7 +18,7 @@ use super::error::{Complaint, MAX_COMPLAINTS};
 use super::schema::{BREAKER, BUDGET, FILE, LIMIT, RETRY, Section};
 use super::service::{Entry, Operation, Service};
 use super::tree::{Node, Place};
-use super::validate::{join, listed, nearest};
+use super::validate::{join, listed, nearest, plain};
 use crate::breaker::{Breaker, Builder as BreakerBuilder};
 use crate::limit as limits;
 use crate::problem::{BuildError, Code, Findings, Problem};
@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
                 let known = self.file.named(section.name).iter().map(|(key, _)| key.name.as_str());
                 let known: Vec<_> = known.chain(section.presets.iter().copied()).collect();
                 let hint = match nearest(name, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                    Some(near) => format!("did you mean `{}`?", plain(near)),
                     None => format!("there are {}", listed(known.iter().copied())),
                 };
                 let message = format!("there is no {} named `{}`: {hint}", section.name, name.escape_debug());

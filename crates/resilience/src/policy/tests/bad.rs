@@ -338,3 +338,35 @@ fn files_as_large_as_they_may_be_are_read_or_refused_at_once() {
     let chain = complaints(toml(&many(|n| format!("[retry.r{n}]\nlike=\"r{}\"\n", (n + 1) % 20_000))));
     assert!((1..=101).contains(&chain.len()) && chain[0].ends_with("SF116"), "{:?}", chain.first());
 }
+
+#[test]
+fn a_number_far_out_of_range_is_refused_before_anything_is_made_of_it() {
+    for calls in ["4294967295", "1000000000"] {
+        let error = toml(&format!("[service.a]\nbreaker = {{ last_calls = {calls} }}")).unwrap_err();
+        assert!(error.to_string().contains("a whole number from 1 to 10000"), "{error}");
+    }
+    assert!(crate::Breaker::standard().last_calls(usize::MAX).build("x").is_err());
+}
+
+#[test]
+fn a_pipe_is_no_file_and_is_not_waited_for() {
+    let folder = Folder::new();
+    let path = folder.path("pipe.toml");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    let error = Policies::read(&path).unwrap_err();
+    assert!(error.to_string().contains("it is a pipe or a device: give a file"), "{error}");
+    let error = Policies::read("/dev/zero").unwrap_err();
+    assert!(error.to_string().contains("give a file"), "{error}");
+}
+
+#[test]
+fn names_of_strangers_do_not_reach_a_terminal_as_they_are() {
+    let error = toml("[service.\"\\u001b[31mred\\u0007\\n\\u202e\"]\nretri = 1").unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("service.\\u{1b}[31mred\\u{7}\\n\\u{202e}.retri"), "{text}");
+    assert!(!text.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{text:?}");
+    let long = "x".repeat(900_000);
+    let text = toml(&format!("[service.{long}]\nretri = 1")).unwrap_err().to_string();
+    assert!(text.contains("a name must not be longer than 200 bytes") && text.len() < 500, "{}", text.len());
+}

@@ -120,3 +120,41 @@ fn a_watch_looks_by_itself_and_ends_when_it_is_dropped() {
     drop(watch.unwrap());
     assert!(told.recv().is_err(), "its thread, and what it holds, are gone");
 }
+
+#[test]
+fn a_change_between_opening_and_watching_is_not_missed() {
+    let folder = Folder::new();
+    let live = Live::open(folder.file("policies.toml", retries(1))).unwrap();
+    folder.file("policies.toml", retries(2));
+    let mut followed = Followed { follower: Follower::new(&live), live };
+    assert_eq!(followed.look(), Some(Ok("service.a.retry.max_retries: 1 -> 2".to_owned())));
+    // One that was taken over by hand is not told again.
+    folder.file("policies.toml", retries(3));
+    followed.live.reload().unwrap();
+    let mut later = Followed { follower: Follower::new(&followed.live), live: followed.live.clone() };
+    assert_eq!((later.look(), later.retries()), (None, Some(3)));
+}
+
+#[test]
+fn a_listener_may_panic_and_may_end_the_watch() {
+    let folder = Folder::new();
+    let live = Live::open(folder.file("policies.toml", retries(1))).unwrap();
+    let (told, heard) = mpsc::channel();
+    let kept = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let own = std::sync::Arc::clone(&kept);
+    let watch = live
+        .watch(Duration::from_millis(20), move |outcome| {
+            told.send(outcome.as_ref().unwrap().to_string()).unwrap();
+            match outcome.as_ref().unwrap().to_string().ends_with("2") {
+                true => panic!("by this test"),
+                false => drop(own.lock().unwrap().take()),
+            }
+        })
+        .unwrap();
+    *kept.lock().unwrap() = Some(watch);
+    folder.file("policies.toml", retries(2));
+    assert!(heard.recv().unwrap().ends_with("1 -> 2"));
+    folder.file("policies.toml", retries(3));
+    assert!(heard.recv().unwrap().ends_with("2 -> 3"), "the watch goes on after a panic");
+    assert!(heard.recv().is_err(), "it ended by its own listener");
+}
