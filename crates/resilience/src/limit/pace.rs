@@ -10,6 +10,9 @@ use crate::clock::{Moment, nanos};
 /// The share of a second that may begin at once when no burst is given.
 const BURST_SHARE: f64 = 0.1;
 
+/// What the clock of a caller that was held up may be behind, in nanoseconds.
+const SLACK: u64 = 1_000_000_000;
+
 /// The moment when the next call is due if all calls keep to the rate, in nanoseconds.
 #[derive(Default)]
 pub(super) struct Pace {
@@ -39,8 +42,9 @@ impl Pace {
         let gap = gap(rate);
         let ahead = gap.saturating_mul(burst(settings, rate) - 1);
         // More than this nobody can owe under these settings: what is beyond was owed under others.
-        let most =
-            [ahead, gap, nanos(settings.max_wait)].into_iter().fold(now.as_nanos(), u64::saturating_add);
+        let most = [ahead, gap, nanos(settings.max_wait), SLACK]
+            .into_iter()
+            .fold(now.as_nanos(), u64::saturating_add);
         let mut due = self.due.fetch_min(most, Ordering::Relaxed).min(most);
         loop {
             // Time that nobody used is worth a burst and no more.
