@@ -12,6 +12,7 @@ pub(in crate::breaker) struct Lease {
     /// When the check is to look next.
     next: AtomicU64,
     /// Checks that are alive: while one is replaced by another there are two.
+    #[cfg(feature = "tokio")]
     checks: AtomicU64,
 }
 
