@@ -52,6 +52,30 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast-engine",
+        may_use: &[],
+        never: &[
+            never("tokio", "the rules are pure: no async, no clock, no I/O"),
+            never("fastrand", "the rules are pure: randomness comes in with the event"),
+            never("rusqlite", "the rules are pure: they know no store"),
+            never("tokio-postgres", "the rules are pure: they know no store"),
+            never("tracing", "the rules are pure: whoever carries a plan out tells of it"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-store",
+        may_use: &["steadfast-engine"],
+        never: &[
+            never("tokio", "the contract needs no runtime"),
+            never("rusqlite", "the stores do not see each other, and the contract sees none"),
+            never("tokio-postgres", "the stores do not see each other, and the contract sees none"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-testkit",
         may_use: &["steadfast-resilience"],
         never: &[

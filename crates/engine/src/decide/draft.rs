@@ -1,0 +1,97 @@
+//! A plan that is being made: the task as it will be, and what changed.
+
+use std::collections::BTreeMap;
+
+use crate::definition::{Definition, StepId};
+use crate::event::Block;
+use crate::plan::{Ask, Dispatch, Plan};
+use crate::task::{Busy, Head, Record, Task, TaskState, Turn};
+use crate::time::Time;
+
+pub(super) struct Draft<'a> {
+    pub(super) definition: &'a Definition,
+    pub(super) now: Time,
+    task: &'a Task,
+    head: Head,
+    /// What changed.
+    steps: BTreeMap<StepId, Record>,
+    asks: Vec<Ask>,
+    dispatches: Vec<Dispatch>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(definition: &'a Definition, task: &'a Task, now: Time) -> Self {
+        let (asks, dispatches) = (Vec::new(), Vec::new());
+        Self { definition, now, task, head: task.head.clone(), steps: BTreeMap::new(), asks, dispatches }
+    }
+
+    pub(super) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub(super) fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    /// A step as it will be.
+    pub(super) fn record(&self, id: StepId) -> &Record {
+        self.steps.get(&id).unwrap_or_else(|| self.task.step(id))
+    }
+
+    /// Changes a step, and the task's counts with it.
+    pub(super) fn change<T>(&mut self, id: StepId, change: impl FnOnce(&mut Record) -> T) -> T {
+        let record = self.steps.entry(id).or_insert_with(|| self.task.step(id).clone());
+        let before = record.busy();
+        let told = change(record);
+        let after = record.busy();
+        self.count(before, after);
+        told
+    }
+
+    pub(super) fn turn(&mut self, id: StepId, to: Turn) {
+        self.change(id, |record| record.turn(to));
+    }
+
+    fn count(&mut self, before: Busy, after: Busy) {
+        let mut count = |busy, by: i64| {
+            let number = match busy {
+                Busy::No => return,
+                Busy::Running => &mut self.head.running,
+                Busy::Ready => &mut self.head.ready,
+                Busy::Resting => &mut self.head.resting,
+            };
+            *number = u32::try_from(i64::from(*number) + by).unwrap_or(0);
+        };
+        count(before, -1);
+        count(after, 1);
+    }
+
+    pub(super) fn make_ready(&mut self, id: StepId) {
+        self.turn(id, Turn::Ready);
+        self.ask(Ask::Permit(id));
+    }
+
+    pub(super) fn park(&mut self, id: StepId, block: Block, until: Option<Time>) {
+        self.turn(id, Turn::Parked(block, until));
+    }
+
+    pub(super) fn ask(&mut self, ask: Ask) {
+        self.asks.push(ask);
+    }
+
+    pub(super) fn dispatch(&mut self, dispatch: Dispatch) {
+        self.dispatches.push(dispatch);
+    }
+
+    pub(super) fn finish(mut self) -> Plan {
+        if matches!(self.head.state, TaskState::Running | TaskState::Waiting) {
+            let idle = self.head.running == 0 && self.head.ready == 0 && self.head.resting > 0;
+            // What a condition is asked for is not known to be waiting.
+            let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_)));
+            self.head.state = if idle && !asked { TaskState::Waiting } else { TaskState::Running };
+        }
+        let Self { task, head, steps, asks, dispatches, .. } = self;
+        let steps = steps.into_iter().filter(|(id, record)| task.step(*id) != record).collect();
+        Plan { head: (head != task.head).then_some(head), steps, asks, dispatches, ignored: None }
+    }
+}

@@ -1,0 +1,235 @@
+//! Steps on their way forward: unlocked, begun, answered, silent.
+
+use super::Followed;
+use super::draft::Draft;
+use crate::definition::{OnFailure, StepId};
+use crate::event::{Effect, Failure};
+use crate::plan::{Ask, Dispatch, Ignored};
+use crate::task::{Cause, End, Ending, StepState, TaskState, Turn, UndoState};
+use crate::time::Time;
+
+impl Draft<'_> {
+    // ---- a step's turn ----
+
+    /// Whether everything before a step has ended.
+    pub(super) fn is_unlocked(&self, id: StepId) -> bool {
+        self.definition.before(id).iter().all(|earlier| self.is_settled(*earlier))
+    }
+
+    /// Whether a step has ended so that the task goes on.
+    fn is_settled(&self, id: StepId) -> bool {
+        match self.record(id).state {
+            StepState::Completed | StepState::Skipped => true,
+            StepState::Failed => self.definition.step(id).failure_means() == OnFailure::Continue,
+            _ => false,
+        }
+    }
+
+    /// It is a step's turn: it is asked about or made ready; skipped, and then `true`, if all that it came after was.
+    pub(super) fn unlock(&mut self, id: StepId) -> bool {
+        let before = self.definition.before(id);
+        let skipped = |earlier: &StepId| self.record(*earlier).state == StepState::Skipped;
+        if !before.is_empty() && before.iter().all(skipped) {
+            self.turn(id, Turn::Ended(StepState::Skipped));
+            return true;
+        }
+        match self.definition.step(id).is_conditional() {
+            true => self.ask(Ask::Condition(id)),
+            false => self.make_ready(id),
+        }
+        false
+    }
+
+    pub(super) fn judged(&mut self, id: StepId, holds: bool) -> Followed {
+        let waits = self.record(id).state == StepState::Pending && self.head().state != TaskState::Pending;
+        if !waits || self.head().ending.is_some() || !self.is_unlocked(id) {
+            return Err(Ignored::NotNow);
+        }
+        match holds {
+            true => self.make_ready(id),
+            false => {
+                self.turn(id, Turn::Ended(StepState::Skipped));
+                self.settled(id);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, id: StepId) -> Followed {
+        if self.head().ending.is_some() {
+            return Err(Ignored::Ending);
+        }
+        let deadline = self.head().deadline;
+        if deadline.is_some_and(|time| self.now >= time) {
+            return Err(Ignored::NotNow);
+        }
+        let step = self.definition.step(id);
+        let complete_by = (self.now + step.time()).min(deadline.unwrap_or(Time::from_millis(u64::MAX)));
+        self.turn(id, Turn::Running(complete_by));
+        let record = self.record(id);
+        let calls_left = step.most_calls().map(|most| most.saturating_sub(record.calls));
+        let dispatch = Dispatch { step: id, undo: false, attempt: record.attempt, complete_by, calls_left };
+        self.dispatch(dispatch);
+        Ok(())
+    }
+
+    // ---- how an attempt ended ----
+
+    pub(super) fn completed(&mut self, id: StepId) {
+        self.turn(id, Turn::Ended(StepState::Completed));
+        self.pass_no_return(id);
+        self.settled(id);
+    }
+
+    pub(super) fn failed(&mut self, id: StepId, failure: &Failure) {
+        self.change(id, |record| {
+            record.failures = record.failures.saturating_add(1);
+            record.calls = record.calls.saturating_add(failure.calls);
+            record.may_have_happened |= failure.effect == Effect::Possible;
+            record.last_failure = Some(failure.kind.clone());
+        });
+        if failure.effect == Effect::Possible {
+            self.pass_no_return(id);
+        }
+        match failure.again {
+            Some(at) if self.may_repeat(id) && self.head().deadline.is_none_or(|end| at < end) => {
+                self.wait(id, at);
+            }
+            _ => self.give_up(id),
+        }
+    }
+
+    /// An attempt that gave no answer may have happened.
+    pub(super) fn silent(&mut self, id: StepId) {
+        self.change(id, |record| {
+            record.failures = record.failures.saturating_add(1);
+            record.calls = record.calls.saturating_add(1);
+            record.may_have_happened = true;
+        });
+        self.pass_no_return(id);
+        let (failures, recovery) = (self.record(id).failures, self.definition.step(id).recoveries());
+        if !self.may_repeat(id) || failures >= recovery.last {
+            self.give_up(id);
+        } else if failures > recovery.at_once {
+            self.wait(id, self.now + recovery.extended_wait);
+        } else {
+            self.make_ready(id);
+        }
+    }
+
+    /// Whether another attempt is allowed at all.
+    fn may_repeat(&self, id: StepId) -> bool {
+        let (step, record) = (self.definition.step(id), self.record(id));
+        self.head().ending.is_none()
+            && (step.is_idempotent() || !record.may_have_happened)
+            && step.most_calls().is_none_or(|most| record.calls < most)
+    }
+
+    fn wait(&mut self, id: StepId, until: Time) {
+        match until > self.now {
+            true => self.turn(id, Turn::Waiting(until)),
+            false => self.make_ready(id),
+        }
+    }
+
+    /// A step that is not tried again, and what that means for the task.
+    fn give_up(&mut self, id: StepId) {
+        let step = self.definition.step(id);
+        let (means, unknown) = (step.failure_means(), self.record(id).may_have_happened);
+        let goes_on = means == OnFailure::Continue && (step.is_idempotent() || !unknown);
+        let state = if unknown && !goes_on { StepState::Unknown } else { StepState::Failed };
+        self.turn(id, Turn::Ended(state));
+        match (goes_on, unknown && !step.is_idempotent()) {
+            (true, _) => self.settled(id),
+            // Whether it happened is not known: undone where that is safe, or an operator decides.
+            (false, true) => {
+                let end = if step.is_undone_when_unknown() { End::Undo } else { End::Fail };
+                self.end(end, Cause::OutcomeUnknown(id));
+            }
+            (false, false) => {
+                let end = if means == OnFailure::Undo { End::Undo } else { End::Fail };
+                self.end(end, Cause::StepFailed(id));
+            }
+        }
+    }
+
+    /// Nobody knows whether it happened, and nobody tries again.
+    pub(super) fn unknown(&mut self, id: StepId) {
+        self.change(id, |record| record.may_have_happened = true);
+        self.pass_no_return(id);
+        self.turn(id, Turn::Ended(StepState::Unknown));
+    }
+
+    fn pass_no_return(&mut self, id: StepId) {
+        if self.definition.step(id).is_point_of_no_return() {
+            self.head_mut().no_return = true;
+        }
+    }
+
+    /// A step has ended so that the task goes on: what waited for it may have its turn, or the task is complete.
+    fn settled(&mut self, id: StepId) {
+        let mut ended = vec![id];
+        while let Some(id) = ended.pop() {
+            let head = self.head_mut();
+            head.open = head.open.saturating_sub(1);
+            if head.ending.is_some() {
+                return self.drain();
+            }
+            for later in self.definition.dependents(id) {
+                let waits = self.record(*later).state == StepState::Pending;
+                if waits && self.is_unlocked(*later) && self.unlock(*later) {
+                    ended.push(*later);
+                }
+            }
+        }
+        if self.head().open == 0 {
+            self.head_mut().state = TaskState::Completed;
+        }
+    }
+
+    // ---- the end of the way forward ----
+
+    /// The task does not complete. What has not begun does not begin; what runs is waited for.
+    pub(super) fn end(&mut self, end: End, cause: Cause) {
+        if self.head().ending.is_some() {
+            return self.drain();
+        }
+        let end = if self.head().no_return { End::Fail } else { end };
+        self.head_mut().ending = Some(Ending { end, cause, drained: false });
+        if end == End::Undo {
+            self.head_mut().state = TaskState::Undoing;
+        }
+        self.drain();
+    }
+
+    /// Goes on with the end once nothing runs any more.
+    fn drain(&mut self) {
+        if self.head().running > 0 {
+            return;
+        }
+        let no_return = self.head().no_return;
+        let Some(ending) = &mut self.head_mut().ending else { return };
+        // What ran beside may have been the point of no return.
+        if no_return {
+            ending.end = End::Fail;
+        }
+        ending.drained = true;
+        match ending.end {
+            End::Fail => self.head_mut().state = TaskState::Failed,
+            End::Undo => self.plan_undo(),
+        }
+    }
+
+    /// A step that has not ended and will not run: it may have happened all the same.
+    pub(super) fn close(&mut self, id: StepId) {
+        let record = self.record(id);
+        let open = matches!(
+            record.state,
+            StepState::Pending | StepState::Ready | StepState::Parked | StepState::Waiting
+        );
+        if open && record.undo == UndoState::None {
+            let state = if record.may_have_happened { StepState::Unknown } else { StepState::Skipped };
+            self.turn(id, Turn::Ended(state));
+        }
+    }
+}

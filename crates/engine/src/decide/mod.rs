@@ -1,0 +1,198 @@
+//! The one place where states change.
+//!
+//! [`decide`] is total: any event may come in any state, and where it makes no sense there it changes nothing and says
+//! so. It looks only at what changes: its cost does not grow with the steps that do not.
+
+mod draft;
+mod forward;
+mod undo;
+
+#[cfg(test)]
+mod tests;
+
+use draft::Draft;
+
+use crate::definition::{Definition, StepId};
+use crate::event::{Answer, Event};
+use crate::plan::{Ask, Ignored, Plan};
+use crate::task::{Cause, End, Record, StepState, Task, TaskState, UndoState};
+use crate::time::Time;
+
+/// What follows from an event.
+#[must_use]
+pub fn decide(definition: &Definition, task: &Task, event: &Event, now: Time) -> Plan {
+    let mut draft = Draft::new(definition, task, now);
+    let done = if task.state().is_at_rest() { Err(Ignored::Ended) } else { draft.follow(event) };
+    match done {
+        Ok(()) => draft.finish(),
+        Err(ignored) => Plan { ignored: Some(ignored), ..Plan::default() },
+    }
+}
+
+/// `Err` for an event that changes nothing.
+pub(crate) type Followed = Result<(), Ignored>;
+
+impl Draft<'_> {
+    fn follow(&mut self, event: &Event) -> Followed {
+        match event {
+            Event::Claimed => self.claimed(),
+            Event::Judged { step, holds } => self.judged(*step, *holds),
+            Event::Granted { step } => self.granted(*step),
+            Event::Refused { step, block, until } => self.refused(*step, block, *until),
+            Event::Released { step } => self.released(*step),
+            Event::Due { step } => self.due(*step),
+            Event::Answered { step, attempt, answer } => self.answered(*step, *attempt, answer),
+            Event::TimedOut { step, attempt } => self.timed_out(*step, *attempt),
+            Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
+            Event::DeadlinePassed => self.deadline_passed(),
+            Event::Cancelled { cause } => self.cancelled(cause),
+        }
+    }
+
+    /// A task that begins unlocks its first steps; one that goes on asks again for whatever it waits for.
+    fn claimed(&mut self) -> Followed {
+        if self.head().state == TaskState::Pending {
+            self.head_mut().state = TaskState::Running;
+            for id in self.definition.ids().filter(|id| self.definition.before(*id).is_empty()) {
+                self.unlock(id);
+            }
+            return Ok(());
+        }
+        let ending = self.head().ending.is_some();
+        for id in self.definition.ids() {
+            let record = self.record(id);
+            match (record.undo, record.state) {
+                (UndoState::Ready, _) => self.ask(Ask::Permit(id)),
+                (UndoState::None, StepState::Ready) if !ending => self.ask(Ask::Permit(id)),
+                (UndoState::None, StepState::Pending) if !ending && self.is_unlocked(id) => {
+                    self.ask(Ask::Condition(id));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins an attempt of a step or of its undo.
+    fn granted(&mut self, id: StepId) -> Followed {
+        self.must_be_ready(id)?;
+        match self.record(id).is_undoing() {
+            true => self.begin_undo(id),
+            false => self.begin(id),
+        }
+    }
+
+    fn refused(&mut self, id: StepId, block: &crate::event::Block, until: Option<Time>) -> Followed {
+        self.must_be_ready(id)?;
+        self.park(id, block.clone(), until);
+        Ok(())
+    }
+
+    fn released(&mut self, id: StepId) -> Followed {
+        if !self.record(id).is_parked() {
+            return Err(Ignored::NotNow);
+        }
+        self.must_go_on(id)?;
+        self.make_ready(id);
+        Ok(())
+    }
+
+    fn due(&mut self, id: StepId) -> Followed {
+        if self.record(id).busy() != crate::task::Busy::Resting {
+            return Err(Ignored::NotNow);
+        }
+        if self.record(id).not_before.is_none_or(|time| self.now < time) {
+            return Err(Ignored::NotDue);
+        }
+        self.must_go_on(id)?;
+        self.make_ready(id);
+        Ok(())
+    }
+
+    /// A step on its way forward does not begin once the task is ending.
+    fn must_go_on(&self, id: StepId) -> Followed {
+        let stops = self.head().ending.is_some() && !self.record(id).is_undoing();
+        if stops { Err(Ignored::Ending) } else { Ok(()) }
+    }
+
+    fn must_be_ready(&self, id: StepId) -> Followed {
+        if self.record(id).busy() == crate::task::Busy::Ready { Ok(()) } else { Err(Ignored::NotNow) }
+    }
+
+    /// The attempt under way, if it is this one.
+    fn must_run(&self, id: StepId, attempt: u32) -> Result<&Record, Ignored> {
+        let record = self.record(id);
+        if record.is_running() && record.attempt == attempt { Ok(record) } else { Err(Ignored::Late) }
+    }
+
+    /// An answer to the attempt under way counts, whoever owns the task by now; one after its complete-by does not.
+    fn answered(&mut self, id: StepId, attempt: u32, answer: &Answer) -> Followed {
+        let record = self.must_run(id, attempt)?;
+        if record.complete_by.is_some_and(|time| self.now >= time) {
+            return Err(Ignored::Late);
+        }
+        match (record.is_undoing(), answer) {
+            (false, Answer::Completed) => self.completed(id),
+            (false, Answer::Failed(failure)) => self.failed(id, failure),
+            (true, Answer::Completed) => self.undone(id),
+            (true, Answer::Failed(failure)) => self.undo_failed(id, failure),
+        }
+        Ok(())
+    }
+
+    fn timed_out(&mut self, id: StepId, attempt: u32) -> Followed {
+        let record = self.must_run(id, attempt)?;
+        if record.complete_by.is_none_or(|time| self.now < time) {
+            return Err(Ignored::NotDue);
+        }
+        match record.is_undoing() {
+            true => self.undo_silent(id),
+            false => self.silent(id),
+        }
+        Ok(())
+    }
+
+    /// What ran in a process that died has an unknown outcome, at once.
+    fn owner_died(&mut self, id: StepId, attempt: u32) -> Followed {
+        let undoing = self.must_run(id, attempt)?.is_undoing();
+        let deaths = self.change(id, |record| {
+            record.owner_deaths += 1;
+            record.owner_deaths
+        });
+        match (undoing, deaths >= MAX_OWNER_DEATHS) {
+            (true, true) => self.give_undo_up(id),
+            (true, false) => self.undo_silent(id),
+            (false, true) => {
+                self.unknown(id);
+                self.end(End::Fail, Cause::OwnerDied(id));
+            }
+            (false, false) => self.silent(id),
+        }
+        Ok(())
+    }
+
+    fn deadline_passed(&mut self) -> Followed {
+        if self.head().deadline.is_none_or(|time| self.now < time) {
+            return Err(Ignored::NotDue);
+        }
+        if self.head().ending.is_some() {
+            return Err(Ignored::Ending);
+        }
+        self.end(End::Undo, Cause::Deadline);
+        Ok(())
+    }
+
+    fn cancelled(&mut self, cause: &Cause) -> Followed {
+        if self.head().ending.is_some() {
+            return Err(Ignored::Ending);
+        }
+        if self.head().no_return {
+            return Err(Ignored::NoReturn);
+        }
+        self.end(End::Undo, cause.clone());
+        Ok(())
+    }
+}
+
+/// How often a process may die under a step before an operator has to look: it may be the killer.
+const MAX_OWNER_DEATHS: u32 = 3;

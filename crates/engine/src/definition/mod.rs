@@ -1,0 +1,118 @@
+//! Workflows: their steps, what follows what, and what happens when a step fails.
+//!
+//! A definition that exists is sound: it was checked when it was built, and it cannot change.
+
+mod builder;
+mod check;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use builder::Builder;
+pub use check::{Invalid, Problem};
+pub use step::{OnFailure, Recovery, Step, Undo};
+
+/// The most steps of a workflow: all of a task's rows are written in one transaction and held in memory together.
+pub const MAX_STEPS: usize = 1_000;
+/// The longest name in bytes: names are keys in every row.
+pub const MAX_NAME: usize = 100;
+
+/// A step by its place in the workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub(crate) u16);
+
+impl StepId {
+    /// The place, from 0.
+    #[must_use]
+    pub const fn ordinal(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}", self.0)
+    }
+}
+
+/// A workflow that makes sense.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    name: String,
+    version: u32,
+    complete_within: Option<Duration>,
+    steps: Vec<Step>,
+    /// By step: what it comes after, and what comes after it.
+    before: Vec<Vec<StepId>>,
+    dependents: Vec<Vec<StepId>>,
+}
+
+impl Definition {
+    /// Begins a workflow of this name.
+    pub fn builder(name: impl Into<String>) -> Builder {
+        Builder::new(name.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version: a task stays on the one that it began with.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How long a task may take.
+    #[must_use]
+    pub fn complete_within(&self) -> Option<Duration> {
+        self.complete_within
+    }
+
+    /// All steps, by their places.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// All places.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = StepId> + use<> {
+        (0..u16::try_from(self.steps.len()).unwrap_or(u16::MAX)).map(StepId)
+    }
+
+    /// A step.
+    pub fn step(&self, id: StepId) -> &Step {
+        &self.steps[id.ordinal()]
+    }
+
+    /// The place of the step of this name.
+    #[must_use]
+    pub fn step_named(&self, name: &str) -> Option<StepId> {
+        self.ids().find(|id| self.step(*id).name() == name)
+    }
+
+    /// The steps that must have ended before this one begins.
+    #[must_use]
+    pub fn before(&self, id: StepId) -> &[StepId] {
+        &self.before[id.ordinal()]
+    }
+
+    /// The steps that wait for this one.
+    #[must_use]
+    pub fn dependents(&self, id: StepId) -> &[StepId] {
+        &self.dependents[id.ordinal()]
+    }
+
+    /// The services that it calls, each once.
+    #[must_use]
+    pub fn services(&self) -> Vec<&str> {
+        let mut services: Vec<_> = self.steps.iter().map(Step::service).collect();
+        services.sort_unstable();
+        services.dedup();
+        services
+    }
+}

@@ -1,0 +1,119 @@
+//! What happens to a task.
+
+use std::sync::Arc;
+
+use crate::definition::StepId;
+use crate::task::Cause;
+use crate::time::Time;
+
+/// What happened. Retry decisions and evaluated conditions come inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A scheduler has claimed the task: it begins, or goes on from where it was.
+    Claimed,
+    /// A condition was evaluated.
+    Judged {
+        /// Whose.
+        step: StepId,
+        /// Whether the step is to run.
+        holds: bool,
+    },
+    /// The service has room: the attempt is to begin.
+    Granted {
+        /// Which step, or its undo.
+        step: StepId,
+    },
+    /// The service has no room, or nobody serves it. No attempt is counted.
+    Refused {
+        /// Which step, or its undo.
+        step: StepId,
+        /// What it waits for.
+        block: Block,
+        /// When to ask again; `None` until it is released.
+        until: Option<Time>,
+    },
+    /// What a parked step waited for is there.
+    Released {
+        /// Which step, or its undo.
+        step: StepId,
+    },
+    /// The time until which a step waits has come.
+    Due {
+        /// Which step, or its undo.
+        step: StepId,
+    },
+    /// An agent has answered.
+    Answered {
+        /// Which step, or its undo.
+        step: StepId,
+        /// Which attempt: the answer of an older one changes nothing.
+        attempt: u32,
+        /// What it said.
+        answer: Answer,
+    },
+    /// An attempt has not answered by its complete-by.
+    TimedOut {
+        /// Which step, or its undo.
+        step: StepId,
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// The process in which an attempt ran is dead.
+    OwnerDied {
+        /// Which step, or its undo.
+        step: StepId,
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// The task's deadline has passed.
+    DeadlinePassed,
+    /// Somebody wants the task undone.
+    Cancelled {
+        /// Who and why.
+        cause: Cause,
+    },
+}
+
+/// What an agent said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is done.
+    Completed,
+    /// It is not.
+    Failed(Failure),
+}
+
+/// How an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which sort of failure, such as `timeout`.
+    pub kind: Arc<str>,
+    /// How many calls the agent made.
+    pub calls: u32,
+    /// Whether the service may have done it nonetheless.
+    pub effect: Effect,
+    /// When the retry policy wants another attempt; `None` for never.
+    pub again: Option<Time>,
+}
+
+/// Whether a failed attempt may have taken effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It has not.
+    None,
+    /// It may have.
+    Possible,
+}
+
+/// What a step waits for that is not its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Block {
+    /// The service's breaker is open.
+    Breaker,
+    /// The service's limit is reached.
+    Limit,
+    /// Nobody here knows how to carry the step out.
+    NoHandler,
+}

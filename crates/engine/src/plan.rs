@@ -1,0 +1,95 @@
+//! What follows from an event: rows to write, then things to do.
+
+use crate::definition::StepId;
+use crate::task::{Head, Record};
+use crate::time::Time;
+
+/// What follows from an event. The rows are written first, all of them or none; only then is anything dispatched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub(crate) head: Option<Head>,
+    pub(crate) steps: Vec<(StepId, Record)>,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) dispatches: Vec<Dispatch>,
+    pub(crate) ignored: Option<Ignored>,
+}
+
+impl Plan {
+    /// The task's own row, if it changes.
+    #[must_use]
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// The rows of the steps that change, each once.
+    #[must_use]
+    pub fn steps(&self) -> &[(StepId, Record)] {
+        &self.steps
+    }
+
+    /// What has to be known before the task can go on. Answers come back as events.
+    #[must_use]
+    pub fn asks(&self) -> &[Ask] {
+        &self.asks
+    }
+
+    /// Attempts to send once the rows are durable.
+    #[must_use]
+    pub fn dispatches(&self) -> &[Dispatch] {
+        &self.dispatches
+    }
+
+    /// Why nothing follows, if nothing does.
+    #[must_use]
+    pub fn ignored(&self) -> Option<Ignored> {
+        self.ignored
+    }
+
+    /// Whether there is something to write.
+    #[must_use]
+    pub fn changes_anything(&self) -> bool {
+        self.head.is_some() || !self.steps.is_empty()
+    }
+}
+
+/// What has to be known before a task can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Whether the step's condition holds.
+    Condition(StepId),
+    /// Whether the step's service has room.
+    Permit(StepId),
+}
+
+/// An attempt to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Which step.
+    pub step: StepId,
+    /// Whether it is to be undone.
+    pub undo: bool,
+    /// The attempt's number, which only grows.
+    pub attempt: u32,
+    /// From here on an answer changes nothing.
+    pub complete_by: Time,
+    /// How many calls the agent may still make; `None` when only the retry policy says.
+    pub calls_left: Option<u32>,
+}
+
+/// Why an event changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Ignored {
+    /// The attempt was given up: its answer is late, doubled, or of an older one.
+    Late,
+    /// The time for it has not come.
+    NotDue,
+    /// The step is not in a state in which this can happen.
+    NotNow,
+    /// The task has ended.
+    Ended,
+    /// The task is being undone or given up already.
+    Ending,
+    /// The point of no return has been passed.
+    NoReturn,
+}

@@ -1,0 +1,153 @@
+//! A task: one run of a workflow, as its rows are.
+
+mod check;
+mod record;
+mod state;
+
+use std::sync::Arc;
+
+pub use record::Record;
+pub(crate) use record::{Busy, Turn};
+pub use state::{StepState, TaskState, UndoState};
+
+use crate::definition::{Definition, StepId};
+use crate::plan::Plan;
+use crate::time::Time;
+
+/// One run of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub(crate) head: Head,
+    pub(crate) steps: Vec<Record>,
+}
+
+/// The task's own row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Where it stands.
+    pub state: TaskState,
+    /// What is not done by then is undone.
+    pub deadline: Option<Time>,
+    /// Whether a point of no return was passed.
+    pub no_return: bool,
+    /// Why it is being undone, or given up; it stays when that is done.
+    pub ending: Option<Ending>,
+    /// Attempts under way.
+    pub running: u32,
+    /// Steps and undos that could run now.
+    pub ready: u32,
+    /// Steps and undos that wait for a time, or for their service.
+    pub resting: u32,
+    /// Steps that have not ended, or, once the undo has begun, undos that have not succeeded.
+    pub open: u32,
+}
+
+/// Why and how a task ends otherwise than by completing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// How.
+    pub end: End,
+    /// Why.
+    pub cause: Cause,
+    /// Whether what ran beside has ended, and the undo has begun.
+    pub drained: bool,
+}
+
+/// How a task ends otherwise than by completing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// What was done is undone.
+    Undo,
+    /// An operator decides.
+    Fail,
+}
+
+/// Why a task does not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// A step failed for good.
+    StepFailed(StepId),
+    /// Nobody knows whether a step happened, and it must not be made again.
+    OutcomeUnknown(StepId),
+    /// The process died three times while this step ran: it may be the killer.
+    OwnerDied(StepId),
+    /// The deadline passed.
+    Deadline,
+    /// Somebody asked for it.
+    Cancelled {
+        /// Who.
+        by: Arc<str>,
+        /// Why.
+        why: Arc<str>,
+    },
+}
+
+impl Task {
+    /// A task at its submission: everything is pending.
+    #[must_use]
+    pub fn new(definition: &Definition, now: Time) -> Self {
+        let steps = vec![Record::default(); definition.steps().len()];
+        let head = Head {
+            state: TaskState::Pending,
+            deadline: definition.complete_within().map(|time| now + time),
+            no_return: false,
+            ending: None,
+            running: 0,
+            ready: 0,
+            resting: 0,
+            open: u32::try_from(steps.len()).unwrap_or(u32::MAX),
+        };
+        Self { head, steps }
+    }
+
+    /// A task as its rows say.
+    #[must_use]
+    pub fn from_rows(head: Head, steps: Vec<Record>) -> Self {
+        Self { head, steps }
+    }
+
+    /// The task's own row.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn state(&self) -> TaskState {
+        self.head.state
+    }
+
+    /// The rows of its steps, by place.
+    #[must_use]
+    pub fn steps(&self) -> &[Record] {
+        &self.steps
+    }
+
+    /// The row of a step.
+    #[must_use]
+    pub fn step(&self, id: StepId) -> &Record {
+        &self.steps[id.ordinal()]
+    }
+
+    /// Takes over what a plan writes. The plan must be of this very task.
+    pub fn apply(&mut self, plan: &Plan) {
+        self.put(plan.head(), plan.steps());
+    }
+
+    /// Takes over rows that were written. They must be of this very task.
+    pub fn put(&mut self, head: Option<&Head>, steps: &[(StepId, Record)]) {
+        if let Some(head) = head {
+            self.head = head.clone();
+        }
+        for (id, record) in steps {
+            self.steps[id.ordinal()] = record.clone();
+        }
+    }
+
+    /// The rows of its steps with their places.
+    pub fn rows(&self) -> impl Iterator<Item = (StepId, &Record)> {
+        (0..).map(StepId).zip(&self.steps)
+    }
+}

@@ -1,0 +1,230 @@
+//! The suite that every store passes: one file for each topic, one macro that runs it all.
+//!
+//! A store gives a [`Harness`] and writes in a test:
+//!
+//! ```ignore
+//! steadfast_store::conformance!(MyHarness::new());
+//! ```
+
+pub mod claim;
+pub mod mail;
+pub mod node;
+pub mod overdue;
+pub mod submit;
+pub mod write;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use steadfast_engine::{Definition, Event, Step, StepId, Task, Time, decide};
+
+use crate::{
+    Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored, Submission,
+    Submitted, TaskId, Tasks as _, Write, Written,
+};
+
+/// A fresh store, and its time in the test's hands.
+pub trait Harness {
+    /// The store that is tested.
+    type Store: Store;
+
+    /// The store.
+    fn store(&self) -> &Self::Store;
+
+    /// Lets time pass, by the store's clock.
+    fn advance(&self, time: Duration);
+}
+
+/// Runs the whole suite on a store: an expression that makes a fresh [`Harness`].
+#[macro_export]
+macro_rules! conformance {
+    ($harness:expr) => {
+        $crate::conformance_of!($harness; submit: a_task_is_stored_with_all_of_its_rows, a_key_gives_the_first_task_back,
+            keys_are_of_their_namespace_and_workflow, the_same_submission_again_changes_nothing,
+            what_is_too_large_is_refused_as_a_batch);
+        $crate::conformance_of!($harness; claim: what_is_free_is_claimed_once, each_claim_raises_the_epoch,
+            no_more_than_asked_for_and_longest_waiting_first, what_waits_is_left_alone_until_its_time,
+            what_is_at_rest_is_never_claimed, the_tasks_of_a_dead_node_are_free);
+        $crate::conformance_of!($harness; write: a_write_is_done_as_a_whole, a_stale_epoch_is_refused_whole,
+            a_stale_revision_is_refused_whole, each_write_of_a_batch_stands_alone, history_folds_to_the_rows,
+            a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
+        $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
+            mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
+        $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first);
+        $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,
+            time_never_goes_back);
+    };
+}
+
+/// One topic of the suite.
+#[macro_export]
+macro_rules! conformance_of {
+    ($harness:expr; $topic:ident: $($name:ident),+ $(,)?) => {
+        mod $topic {
+            #[allow(unused_imports)]
+            use super::*;
+            $(
+                #[test]
+                fn $name() {
+                    let harness = $harness;
+                    $crate::conformance::block_on($crate::conformance::$topic::$name(&harness));
+                }
+            )+
+        }
+    };
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future to its end on this thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Clone, Debug, Default)]
+pub struct HandClock(Arc<AtomicU64>);
+
+impl HandClock {
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        Time::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Moves it forward.
+    pub fn advance(&self, time: Duration) {
+        self.0.fetch_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// Sets it, back too: clocks of machines do that.
+    pub fn set(&self, time: Time) {
+        self.0.store(time.as_millis(), Ordering::SeqCst);
+    }
+}
+
+// ---- what all topics need ----
+
+pub(crate) const A: NodeId = NodeId::from_u128(0xA);
+pub(crate) const B: NodeId = NodeId::from_u128(0xB);
+
+pub(crate) fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn bytes(text: &str) -> Payload {
+    Payload::from(text.as_bytes())
+}
+
+/// Two steps, one after the other, a minute in all.
+pub(crate) fn workflow() -> Definition {
+    let step = |name| Step::new(name, "service").complete_within(s(10)).undo(s(10));
+    let builder = Definition::builder("order").complete_within(s(60)).step(step("first"));
+    builder.step(step("second").after(["first"])).build().unwrap_or_else(|invalid| panic!("{invalid}"))
+}
+
+pub(crate) fn id(number: u128) -> TaskId {
+    TaskId::from_u128(number)
+}
+
+/// A task of the workflow, as whoever submits makes it.
+pub(crate) fn submission(number: u128, now: Time) -> Submission {
+    Submission {
+        id: id(number),
+        namespace: Arc::from(""),
+        workflow: Arc::from("order"),
+        version: 1,
+        key: None,
+        input: bytes("an order"),
+        task: Task::new(&workflow(), now),
+        owner: None,
+    }
+}
+
+/// A store with shortcuts that panic: this is a test.
+pub(crate) struct Tried<'a, S>(pub(crate) &'a S);
+
+impl<S: Store> Tried<'_, S> {
+    pub(crate) async fn now(&self) -> Time {
+        ok(self.0.now().await)
+    }
+
+    /// Submits tasks of these numbers.
+    pub(crate) async fn submit(&self, numbers: &[u128]) {
+        let now = self.now().await;
+        let batch = numbers.iter().map(|number| submission(*number, now)).collect();
+        assert_eq!(ok(self.0.submit(batch).await), vec![Submitted::New; numbers.len()]);
+    }
+
+    pub(crate) async fn claim(&self, node: NodeId, most: usize) -> Vec<Claimed> {
+        ok(self.0.renew(node, s(30)).await);
+        ok(self.0.claim(node, most).await)
+    }
+
+    /// Submits one task and claims it for A.
+    pub(crate) async fn claimed(&self, number: u128) -> Stored {
+        self.submit(&[number]).await;
+        let mut claimed = self.claim(A, 10).await;
+        assert_eq!(claimed.len(), 1);
+        claimed.remove(0).stored
+    }
+
+    pub(crate) async fn read(&self, number: u128) -> Stored {
+        ok(self.0.read(vec![id(number)]).await).remove(0).unwrap_or_else(|| panic!("task {number} is gone"))
+    }
+
+    pub(crate) async fn write(&self, write: Write) -> Written {
+        ok(self.0.write(vec![write]).await).remove(0)
+    }
+
+    pub(crate) async fn post(&self, number: u128, words: &str) -> Posted {
+        ok(self.0.post(vec![Message { task: id(number), body: bytes(words) }]).await).remove(0)
+    }
+
+    /// Writes what follows from an event, as its owner does.
+    pub(crate) async fn follow(&self, stored: &mut Stored, event: &Event) {
+        let now = self.now().await;
+        let plan = decide(&workflow(), &stored.task, event, now);
+        let Written::Done(revision) = self.write(Write::of(&plan, stored.id, guard(stored))).await else {
+            panic!("{event:?} was refused");
+        };
+        stored.revision = revision;
+        stored.task.apply(&plan);
+    }
+
+    /// Brings a claimed task to where its first step runs.
+    pub(crate) async fn start(&self, stored: &mut Stored) {
+        self.follow(stored, &Event::Claimed).await;
+        self.follow(stored, &Event::Granted { step: first() }).await;
+    }
+}
+
+pub(crate) fn first() -> StepId {
+    workflow().step_named("first").unwrap_or_else(|| panic!("no first step"))
+}
+
+pub(crate) fn guard(stored: &Stored) -> Guard {
+    Guard { epoch: stored.epoch, revision: stored.revision, mail: None }
+}
+
+pub(crate) fn ok<T>(result: Result<T, crate::Error>) -> T {
+    result.unwrap_or_else(|error| panic!("{:?}: {error}", error.kind()))
+}

@@ -1,0 +1,75 @@
+//! Ids. Whoever submits makes those of tasks: a store makes none.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A task, everywhere and for ever: a UUID, version 7, so that ids sort by their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(u128);
+
+/// A process that works on tasks, from its start to its end: one that comes back is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u128);
+
+macro_rules! id {
+    ($name:ident) => {
+        impl $name {
+            /// The id with these bits.
+            #[must_use]
+            pub const fn from_u128(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            /// The bits.
+            #[must_use]
+            pub const fn as_u128(self) -> u128 {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let hex = format!("{:032x}", self.0);
+                let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
+                write!(f, "{a}-{b}-{c}-{d}-{e}")
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+
+            fn from_str(text: &str) -> Result<Self, BadId> {
+                let hex: String = text.chars().filter(|letter| *letter != '-').collect();
+                let fits = hex.len() == 32 && hex.chars().all(|letter| letter.is_ascii_hexdigit());
+                let bits = u128::from_str_radix(&hex, 16).ok().filter(|_| fits);
+                bits.map(Self).ok_or(BadId)
+            }
+        }
+    };
+}
+
+id!(TaskId);
+id!(NodeId);
+
+/// A text that is no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an id has 32 hexadecimal digits, such as 0192f3a0-5b1c-7d2e-8f00-0123456789ab")]
+pub struct BadId;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        let id = TaskId::from_u128(0x0192_f3a0_5b1c_7d2e_8f00_0123_4567_89ab);
+        assert_eq!(id.to_string(), "0192f3a0-5b1c-7d2e-8f00-0123456789ab");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!("0192F3A05b1c7d2e8f000123456789ab".parse(), Ok(id));
+        for bad in
+            ["", "0192f3a0", "0192f3a0-5b1c-7d2e-8f00-0123456789ag", "+192f3a05b1c7d2e8f000123456789ab"]
+        {
+            assert_eq!(bad.parse::<TaskId>(), Err(BadId), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
+//!
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Overdue`], [`Nodes`]. All of them take
+//! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
+//! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
+//! whether it was done: read the tasks again.
+//!
+//! Time is the store's own ([`Nodes::now`]) and never goes back.
+//!
+//! [`Memory`] is the reference: it keeps every promise but survival. With the feature `conformance` the suite that all
+//! stores pass is in the module `conformance`.
+
+mod error;
+mod id;
+mod memory;
+mod record;
+mod write;
+
+#[cfg(feature = "conformance")]
+#[expect(clippy::panic, reason = "a suite of tests: what a store does not keep must fail the test")]
+pub mod conformance;
+
+use std::future::Future;
+use std::time::Duration;
+
+pub use error::{Error, Kind};
+pub use id::{NodeId, TaskId};
+pub use memory::Memory;
+pub use record::{
+    Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
+    Submitted,
+};
+pub use write::{Guard, Hold, Refusal, Write, Written};
+
+use steadfast_engine::Time;
+
+/// The most bytes of one input, output or message.
+pub const MAX_PAYLOAD: usize = 1 << 20;
+/// The longest key of a submission, in bytes.
+pub const MAX_KEY: usize = 200;
+
+/// Tasks: submitted, claimed, written, read.
+pub trait Tasks {
+    /// Stores tasks, each with all of its rows and its input, before anything of it runs. A key that the same workflow of
+    /// the same namespace has seen gives the first task back.
+    fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send;
+
+    /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose
+    /// owner is none or dead, and which are due or have mail. Each claim raises the task's epoch by one: what an
+    /// earlier owner writes from then on is refused.
+    fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
+
+    /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
+    fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send;
+
+    /// Tasks as they are; `None` for one that does not exist.
+    fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send;
+
+    /// What was stored of a task beside its rows; `None` where there is nothing.
+    fn payloads(
+        &self,
+        keys: Vec<PayloadKey>,
+    ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send;
+
+    /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows.
+    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
+}
+
+/// What comes to a task from outside. Its owner acts on it in the write that consumes it.
+pub trait Mailbox {
+    /// Posts messages. One is refused if its task does not exist or is at rest.
+    fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send;
+
+    /// Unread mail of the tasks that a node owns, oldest first, at most so many.
+    fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
+}
+
+/// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
+pub trait Overdue {
+    /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many.
+    fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send;
+}
+
+/// Nodes and their leases, by the store's clock.
+pub trait Nodes {
+    /// The time.
+    fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send;
+
+    /// Takes or renews a node's lease for this long; returns its end. A node whose lease has ended is dead: its tasks can
+    /// be claimed by others. It may come back, and has lost what was claimed.
+    fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send;
+
+    /// Gives a node's lease up, and all of its tasks with it.
+    fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// A whole store.
+pub trait Store: Tasks + Mailbox + Overdue + Nodes + Send + Sync + 'static {}
+
+impl<S: Tasks + Mailbox + Overdue + Nodes + Send + Sync + 'static> Store for S {}

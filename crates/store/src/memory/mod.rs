@@ -1,0 +1,159 @@
+//! The reference: a store in memory. It keeps every promise but survival, and is the measure for those that survive.
+
+mod shelf;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::future::{Future, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use steadfast_engine::Time;
+
+use crate::error::{Error, Kind};
+use crate::id::{NodeId, TaskId};
+use crate::record::{
+    Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
+    Submitted,
+};
+use crate::write::{Write, Written};
+use crate::{MAX_KEY, MAX_PAYLOAD, Mailbox, Nodes, Overdue, Tasks};
+
+/// A store in memory. Clones are one and the same.
+#[derive(Clone)]
+pub struct Memory {
+    clock: Arc<dyn Fn() -> Time + Send + Sync>,
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+/// Namespace, workflow and key: under one of these a task runs once.
+type Key = (Arc<str>, Arc<str>, Arc<str>);
+
+/// Everything that is stored.
+#[derive(Default)]
+struct Shelf {
+    /// The latest time that was told: the next one is no earlier.
+    now: Time,
+    tasks: BTreeMap<TaskId, Stored>,
+    keys: HashMap<Key, TaskId>,
+    payloads: BTreeMap<PayloadKey, Payload>,
+    /// All mail by task; what is read stays until its task is at rest.
+    mail: BTreeMap<TaskId, Vec<Mail>>,
+    read: BTreeMap<TaskId, MailId>,
+    history: BTreeMap<TaskId, Vec<Entry>>,
+    leases: BTreeMap<NodeId, Time>,
+}
+
+impl Memory {
+    /// An empty store, on this clock.
+    pub fn new(clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        Self { clock: Arc::new(clock), shelf: Arc::default() }
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.now = shelf.now.max((self.clock)());
+        shelf
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("tasks", &self.shelf().tasks.len()).finish_non_exhaustive()
+    }
+}
+
+fn check_size(what: &str, bytes: usize, most: usize) -> Result<(), Error> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::new(Kind::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
+}
+
+impl Tasks for Memory {
+    fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
+        let sizes = batch.iter().try_for_each(|new| {
+            check_size("an input", new.input.len(), MAX_PAYLOAD)?;
+            check_size("a key", new.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)
+        });
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().map(|new| shelf.submit(new)).collect()
+        }))
+    }
+
+    fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        ready(Ok(self.shelf().claim(node, most)))
+    }
+
+    fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
+        let sizes = batch.iter().flat_map(|write| &write.outputs);
+        let sizes = sizes
+            .map(|(_, output)| output.len())
+            .try_for_each(|size| check_size("an output", size, MAX_PAYLOAD));
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().map(|write| shelf.write(write)).collect()
+        }))
+    }
+
+    fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
+        let shelf = self.shelf();
+        ready(Ok(tasks.iter().map(|id| shelf.tasks.get(id).cloned()).collect()))
+    }
+
+    fn payloads(
+        &self,
+        keys: Vec<PayloadKey>,
+    ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send {
+        let shelf = self.shelf();
+        ready(Ok(keys.iter().map(|key| shelf.payloads.get(key).cloned()).collect()))
+    }
+
+    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        ready(Ok(self.shelf().history.get(&task).cloned().unwrap_or_default()))
+    }
+}
+
+impl Mailbox for Memory {
+    fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
+        let sizes =
+            batch.iter().try_for_each(|message| check_size("a message", message.body.len(), MAX_PAYLOAD));
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().map(|message| shelf.post(message)).collect()
+        }))
+    }
+
+    fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        let shelf = self.shelf();
+        let owned = shelf.tasks.values().filter(|stored| stored.owner == Some(node));
+        let mail = owned.flat_map(|stored| shelf.unread(stored.id)).take(most).cloned().collect();
+        ready(Ok(mail))
+    }
+}
+
+impl Overdue for Memory {
+    fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
+        ready(Ok(self.shelf().overdue(most)))
+    }
+}
+
+impl Nodes for Memory {
+    fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
+        ready(Ok(self.shelf().now))
+    }
+
+    fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send {
+        let mut shelf = self.shelf();
+        let until = shelf.now + lease;
+        shelf.leases.insert(node, until);
+        ready(Ok(until))
+    }
+
+    fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
+        let mut shelf = self.shelf();
+        shelf.leases.remove(&node);
+        ready(Ok(()))
+    }
+}

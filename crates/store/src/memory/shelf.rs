@@ -1,0 +1,156 @@
+//! One operation after the other, under the lock.
+
+use std::sync::Arc;
+
+use steadfast_engine::Time;
+
+use super::Shelf;
+use crate::id::{NodeId, TaskId};
+use crate::record::{
+    Claimed, Entry, Mail, MailId, Message, Overdued, PayloadKey, Posted, Stored, Submission, Submitted,
+};
+use crate::write::{Hold, Refusal, Write, Written};
+
+impl Shelf {
+    pub(super) fn submit(&mut self, new: Submission) -> Submitted {
+        if self.tasks.contains_key(&new.id) {
+            return Submitted::Again;
+        }
+        let place = new
+            .key
+            .as_ref()
+            .map(|key| (Arc::clone(&new.namespace), Arc::clone(&new.workflow), Arc::clone(key)));
+        if let Some(first) = place.as_ref().and_then(|place| self.keys.get(place)).copied() {
+            let input = self.payloads.get(&PayloadKey { task: first, step: None });
+            return match input == Some(&new.input) {
+                true => Submitted::Seen(first),
+                false => Submitted::OtherInput(first),
+            };
+        }
+        if let Some(place) = place {
+            self.keys.insert(place, new.id);
+        }
+        self.payloads.insert(PayloadKey { task: new.id, step: None }, new.input);
+        let stored = Stored {
+            id: new.id,
+            namespace: new.namespace,
+            workflow: new.workflow,
+            version: new.version,
+            key: new.key,
+            task: new.task,
+            epoch: u64::from(new.owner.is_some()),
+            revision: 0,
+            owner: new.owner,
+            wake_at: self.now,
+            submitted_at: self.now,
+        };
+        self.tasks.insert(stored.id, stored);
+        Submitted::New
+    }
+
+    pub(super) fn unread(&self, task: TaskId) -> impl Iterator<Item = &Mail> {
+        let read = self.read.get(&task).copied().unwrap_or_default();
+        self.mail.get(&task).into_iter().flatten().filter(move |mail| mail.id > read)
+    }
+
+    fn is_alive(&self, node: NodeId) -> bool {
+        self.leases.get(&node).is_some_and(|until| self.now < *until)
+    }
+
+    pub(super) fn claim(&mut self, node: NodeId, most: usize) -> Vec<Claimed> {
+        let is_free = |stored: &&Stored| {
+            !stored.task.state().is_at_rest()
+                && stored.owner.is_none_or(|owner| !self.is_alive(owner))
+                && (stored.owner.is_some()
+                    || stored.wake_at <= self.now
+                    || self.unread(stored.id).next().is_some())
+        };
+        let mut free: Vec<_> =
+            self.tasks.values().filter(is_free).map(|stored| (stored.wake_at, stored.id)).collect();
+        free.sort_unstable();
+        free.truncate(most);
+        let claim = |(_, id): (Time, TaskId)| {
+            let mail = self.unread(id).cloned().collect();
+            let stored = self.tasks.get_mut(&id)?;
+            stored.epoch += 1;
+            let owner_died = stored.owner.replace(node).is_some();
+            Some(Claimed { stored: stored.clone(), owner_died, mail })
+        };
+        free.into_iter().filter_map(claim).collect()
+    }
+
+    pub(super) fn write(&mut self, write: Write) -> Written {
+        let newest =
+            self.mail.get(&write.task).and_then(|mail| mail.last()).map_or(MailId(0), |mail| mail.id);
+        let now = self.now;
+        let Some(stored) = self.tasks.get_mut(&write.task) else {
+            return Written::Refused(Refusal::Unknown);
+        };
+        if stored.epoch != write.guard.epoch {
+            return Written::Refused(Refusal::Epoch);
+        }
+        if stored.revision != write.guard.revision {
+            return Written::Refused(Refusal::Revision);
+        }
+        if write.guard.mail.is_some_and(|seen| newest > seen) {
+            return Written::Refused(Refusal::Mail);
+        }
+        stored.revision += 1;
+        let entry = Entry { revision: stored.revision, at: now, head: write.head, steps: write.steps };
+        entry.apply_to(&mut stored.task);
+        match write.hold {
+            Hold::Keep => {}
+            Hold::Release(wake_at) => (stored.owner, stored.wake_at) = (None, wake_at),
+            Hold::Take => {
+                stored.epoch += 1;
+                (stored.owner, stored.wake_at) = (None, now);
+            }
+        }
+        let (revision, id) = (stored.revision, stored.id);
+        if let Some(read) = write.mail_read {
+            let before = self.read.entry(id).or_default();
+            *before = read.max(*before);
+        }
+        for (step, output) in write.outputs {
+            self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
+        }
+        self.history.entry(id).or_default().push(entry);
+        Written::Done(revision)
+    }
+
+    pub(super) fn post(&mut self, message: Message) -> Posted {
+        let Some(stored) = self.tasks.get(&message.task) else { return Posted::Unknown };
+        if stored.task.state().is_at_rest() {
+            return Posted::AtRest;
+        }
+        let mail = self.mail.entry(message.task).or_default();
+        let id = MailId(mail.last().map_or(0, |last| last.id.0) + 1);
+        mail.push(Mail { id, task: message.task, body: message.body });
+        Posted::Done(id)
+    }
+
+    pub(super) fn overdue(&self, most: usize) -> Vec<Overdued> {
+        let mut overdue = Vec::new();
+        for stored in self.tasks.values().filter(|stored| !stored.task.state().is_at_rest()) {
+            let head = stored.task.head();
+            if let Some(since) = head.deadline.filter(|time| *time <= self.now && head.ending.is_none()) {
+                overdue.push(Overdued { task: stored.id, attempt: None, since });
+            }
+            for (id, record) in stored.task.rows() {
+                if let Some(since) = record.complete_by.filter(|time| *time <= self.now) {
+                    overdue.push(Overdued { task: stored.id, attempt: Some((id, record.attempt)), since });
+                }
+            }
+        }
+        overdue.sort_unstable_by_key(|overdue| (overdue.since, overdue.task));
+        overdue.truncate(most);
+        overdue
+    }
+}
+
+impl Entry {
+    /// Does to a task what this write did.
+    pub fn apply_to(&self, task: &mut steadfast_engine::Task) {
+        task.put(self.head.as_ref(), &self.steps);
+    }
+}

@@ -1,0 +1,150 @@
+//! What goes in and comes out.
+
+use std::sync::Arc;
+
+use steadfast_engine::{Head, Record, StepId, Task, Time};
+
+use crate::id::{NodeId, TaskId};
+
+/// Bytes that the store does not look into.
+pub type Payload = Arc<[u8]>;
+
+/// A task to be stored.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Made by whoever submits.
+    pub id: TaskId,
+    /// Whose tasks these are; empty when nobody says.
+    pub namespace: Arc<str>,
+    /// Which workflow.
+    pub workflow: Arc<str>,
+    /// Which version of it.
+    pub version: u32,
+    /// Under the same key the same workflow of the same namespace runs once.
+    pub key: Option<Arc<str>>,
+    /// What it is to work on.
+    pub input: Payload,
+    /// All of its rows.
+    pub task: Task,
+    /// Who works on it from the beginning, if somebody does: submitting and claiming are one write.
+    pub owner: Option<NodeId>,
+}
+
+/// What became of a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It is stored; with an owner its epoch is 1, otherwise 0.
+    New,
+    /// The key was seen before, with the same input: this is the first task.
+    Seen(TaskId),
+    /// The key was seen before, with another input. Nothing was stored.
+    OtherInput(TaskId),
+    /// A task of this very id is there: this submission was stored before.
+    Again,
+}
+
+/// A task as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Its id.
+    pub id: TaskId,
+    /// Whose it is.
+    pub namespace: Arc<str>,
+    /// Which workflow.
+    pub workflow: Arc<str>,
+    /// Which version of it.
+    pub version: u32,
+    /// The key that it was submitted under.
+    pub key: Option<Arc<str>>,
+    /// Its rows.
+    pub task: Task,
+    /// How often it was claimed.
+    pub epoch: u64,
+    /// How often it was written.
+    pub revision: u64,
+    /// Who works on it.
+    pub owner: Option<NodeId>,
+    /// When it is to be claimed again, if nobody works on it.
+    pub wake_at: Time,
+    /// When it was submitted.
+    pub submitted_at: Time,
+}
+
+/// A task that a node has claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// As it is now, with its new epoch.
+    pub stored: Stored,
+    /// Whether an owner died over it: what ran in its process has an unknown outcome.
+    pub owner_died: bool,
+    /// Its unread mail, oldest first.
+    pub mail: Vec<Mail>,
+}
+
+/// Mail's place among all mail of its task: it only grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MailId(pub u64);
+
+/// A message to a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// For which task.
+    pub task: TaskId,
+    /// What it says; the store does not look into it.
+    pub body: Payload,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posted {
+    /// It is stored, and the task will act on it.
+    Done(MailId),
+    /// The task is at rest.
+    AtRest,
+    /// There is no such task.
+    Unknown,
+}
+
+/// A message that waits to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Its place.
+    pub id: MailId,
+    /// For which task.
+    pub task: TaskId,
+    /// What it says.
+    pub body: Payload,
+}
+
+/// Something past its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overdued {
+    /// Whose.
+    pub task: TaskId,
+    /// The attempt that has not answered; `None` for the deadline of the task.
+    pub attempt: Option<(StepId, u32)>,
+    /// Since when.
+    pub since: Time,
+}
+
+/// Which payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PayloadKey {
+    /// Of which task.
+    pub task: TaskId,
+    /// The output of this step; `None` for the task's input.
+    pub step: Option<StepId>,
+}
+
+/// One write to a task, in its history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The task's revision from then on.
+    pub revision: u64,
+    /// When, by the store's clock.
+    pub at: Time,
+    /// The task's own row, if it changed.
+    pub head: Option<Head>,
+    /// The rows of steps that changed.
+    pub steps: Vec<(StepId, Record)>,
+}

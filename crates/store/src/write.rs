@@ -1,0 +1,79 @@
+//! Writes to tasks, and what guards them.
+
+use steadfast_engine::{Head, Plan, Record, StepId, Time};
+
+use crate::id::TaskId;
+use crate::record::{MailId, Payload};
+
+/// A write to one task. It is done as a whole, if its guard holds.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// To which task.
+    pub task: TaskId,
+    /// What must hold.
+    pub guard: Guard,
+    /// The task's own row, if it changes.
+    pub head: Option<Head>,
+    /// The rows of steps that change.
+    pub steps: Vec<(StepId, Record)>,
+    /// Outputs of steps.
+    pub outputs: Vec<(StepId, Payload)>,
+    /// Mail up to here is consumed by this write.
+    pub mail_read: Option<MailId>,
+    /// Who holds the task from then on.
+    pub hold: Hold,
+}
+
+impl Write {
+    /// What a plan writes.
+    #[must_use]
+    pub fn of(plan: &Plan, task: TaskId, guard: Guard) -> Self {
+        let (head, steps) = (plan.head().cloned(), plan.steps().to_vec());
+        Self { task, guard, head, steps, outputs: Vec::new(), mail_read: None, hold: Hold::Keep }
+    }
+}
+
+/// What must hold for a write to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The task's epoch: nobody has claimed or recovered it since.
+    pub epoch: u64,
+    /// The task's revision: nothing was written since it was read.
+    pub revision: u64,
+    /// No mail came after this one; `None` when mail does not matter. A timeout minds it: a message that came first wins.
+    pub mail: Option<MailId>,
+}
+
+/// Who holds a task after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Whoever did.
+    Keep,
+    /// Nobody: it waits until then, or for mail.
+    Release(Time),
+    /// Nobody, at once, and its epoch is raised: whoever held it can write no more.
+    Take,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It is done; this is the task's revision now.
+    Done(u64),
+    /// It was not.
+    Refused(Refusal),
+}
+
+/// Why a write was refused. Nothing of it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no such task.
+    Unknown,
+    /// Somebody else has claimed or recovered it.
+    Epoch,
+    /// It was written since it was read.
+    Revision,
+    /// Mail came first.
+    Mail,
+}
