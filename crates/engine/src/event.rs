@@ -107,7 +107,7 @@ pub enum Effect {
 }
 
 /// What a step waits for that is not its turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Block {
     /// The service's breaker is open.

@@ -44,7 +44,7 @@ pub enum Submitted {
 }
 
 /// A task as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stored {
     /// Its id.
     pub id: TaskId,

@@ -15,14 +15,14 @@ use crate::plan::Plan;
 use crate::time::Time;
 
 /// One run of a workflow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
     pub(crate) head: Head,
     pub(crate) steps: Vec<Record>,
 }
 
 /// The task's own row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Head {
     /// Where it stands.
     pub state: TaskState,
@@ -43,7 +43,7 @@ pub struct Head {
 }
 
 /// Why and how a task ends otherwise than by completing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ending {
     /// How.
     pub end: End,
@@ -54,7 +54,7 @@ pub struct Ending {
 }
 
 /// How a task ends otherwise than by completing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
     /// What was done is undone.
     Undo,
@@ -63,7 +63,7 @@ pub enum End {
 }
 
 /// Why a task does not complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
     /// A step failed for good.

@@ -7,7 +7,7 @@ use crate::event::Block;
 use crate::time::Time;
 
 /// The row of one step.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Where it stands.
     pub state: StepState,

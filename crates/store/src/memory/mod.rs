@@ -1,5 +1,7 @@
 //! The reference: a store in memory. It keeps every promise but survival, and is the measure for those that survive.
 
+#[cfg(test)]
+mod explorer;
 mod shelf;
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +32,7 @@ pub struct Memory {
 type Key = (Arc<str>, Arc<str>, Arc<str>);
 
 /// Everything that is stored.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shelf {
     /// The latest time that was told: the next one is no earlier.
     now: Time,
@@ -42,6 +44,9 @@ struct Shelf {
     read: BTreeMap<TaskId, MailId>,
     history: BTreeMap<TaskId, Vec<Entry>>,
     leases: BTreeMap<NodeId, Time>,
+    /// A guard that is left out, to show that the explorer misses it.
+    #[cfg(test)]
+    plant: Option<shelf::Check>,
 }
 
 impl Memory {

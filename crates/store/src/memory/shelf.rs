@@ -11,6 +11,14 @@ use crate::record::{
 };
 use crate::write::{Hold, Refusal, Write, Written};
 
+/// The parts of a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    Epoch,
+    Revision,
+    Mail,
+}
+
 impl Shelf {
     pub(super) fn submit(&mut self, new: Submission) -> Submitted {
         if self.tasks.contains_key(&new.id) {
@@ -86,14 +94,15 @@ impl Shelf {
         let Some(stored) = self.tasks.get_mut(&write.task) else {
             return Written::Refused(Refusal::Unknown);
         };
-        if stored.epoch != write.guard.epoch {
-            return Written::Refused(Refusal::Epoch);
-        }
-        if stored.revision != write.guard.revision {
-            return Written::Refused(Refusal::Revision);
-        }
-        if write.guard.mail.is_some_and(|seen| newest > seen) {
-            return Written::Refused(Refusal::Mail);
+        let broken = [
+            (Check::Epoch, stored.epoch != write.guard.epoch, Refusal::Epoch),
+            (Check::Revision, stored.revision != write.guard.revision, Refusal::Revision),
+            (Check::Mail, write.guard.mail.is_some_and(|seen| newest > seen), Refusal::Mail),
+        ];
+        #[cfg(test)]
+        let broken = broken.map(|(check, broken, why)| (check, broken && self.plant != Some(check), why));
+        if let Some((.., why)) = broken.into_iter().find(|(_, broken, _)| *broken) {
+            return Written::Refused(why);
         }
         stored.revision += 1;
         let entry = Entry { revision: stored.revision, at: now, head: write.head, steps: write.steps };
