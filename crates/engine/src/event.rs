@@ -108,6 +108,7 @@ pub enum Effect {
 
 /// What a step waits for that is not its turn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Block {
     /// The service's breaker is open.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 /// A moment: milliseconds since 1970 by the store's clock, which never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(u64);
 
 impl Time {

@@ -71,7 +71,7 @@ pub trait Mailbox {
     /// Posts messages. One is refused if its task does not exist or is at rest.
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send;
 
-    /// Unread mail of the tasks that a node owns, oldest first, at most so many.
+    /// Unread mail of the tasks that a node owns and that are not at rest, oldest first within a task, at most so many.
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
 }
 

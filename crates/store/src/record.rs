@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use steadfast_engine::{Head, Record, StepId, Task, Time};
 
+use crate::error::{Error, Kind};
 use crate::id::{NodeId, TaskId};
+use crate::{MAX_KEY, MAX_PAYLOAD};
 
 /// Bytes that the store does not look into.
 pub type Payload = Arc<[u8]>;
@@ -28,6 +30,17 @@ pub struct Submission {
     pub task: Task,
     /// Who works on it from the beginning, if somebody does: submitting and claiming are one write.
     pub owner: Option<NodeId>,
+}
+
+impl Submission {
+    /// Whether it is within the limits that all stores have.
+    ///
+    /// # Errors
+    /// What is too large, and by how much.
+    pub fn check(&self) -> Result<(), Error> {
+        check_size("an input", self.input.len(), MAX_PAYLOAD)?;
+        check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)
+    }
 }
 
 /// What became of a submission.
@@ -94,6 +107,16 @@ pub struct Message {
     pub body: Payload,
 }
 
+impl Message {
+    /// Whether it is within the limits that all stores have.
+    ///
+    /// # Errors
+    /// What is too large, and by how much.
+    pub fn check(&self) -> Result<(), Error> {
+        check_size("a message", self.body.len(), MAX_PAYLOAD)
+    }
+}
+
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posted {
@@ -147,4 +170,11 @@ pub struct Entry {
     pub head: Option<Head>,
     /// The rows of steps that changed.
     pub steps: Vec<(StepId, Record)>,
+}
+
+pub(crate) fn check_size(what: &str, bytes: usize, most: usize) -> Result<(), Error> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::new(Kind::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
 }

@@ -2,8 +2,10 @@
 
 use steadfast_engine::{Head, Plan, Record, StepId, Time};
 
+use crate::MAX_PAYLOAD;
+use crate::error::Error;
 use crate::id::TaskId;
-use crate::record::{MailId, Payload};
+use crate::record::{MailId, Payload, check_size};
 
 /// A write to one task. It is done as a whole, if its guard holds.
 #[derive(Clone, Debug)]
@@ -30,6 +32,16 @@ impl Write {
     pub fn of(plan: &Plan, task: TaskId, guard: Guard) -> Self {
         let (head, steps) = (plan.head().cloned(), plan.steps().to_vec());
         Self { task, guard, head, steps, outputs: Vec::new(), mail_read: None, hold: Hold::Keep }
+    }
+}
+
+impl Write {
+    /// Whether it is within the limits that all stores have.
+    ///
+    /// # Errors
+    /// What is too large, and by how much.
+    pub fn check(&self) -> Result<(), Error> {
+        self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))
     }
 }
 

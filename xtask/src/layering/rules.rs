@@ -76,6 +76,16 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast-store-sqlite",
+        may_use: &["steadfast-engine", "steadfast-store"],
+        never: &[
+            never("tokio", "its loop body is a function: a thread drives it, and tests inline"),
+            never("tokio-postgres", "the stores do not see each other"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-testkit",
         may_use: &["steadfast-resilience"],
         never: &[

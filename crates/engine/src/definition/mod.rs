@@ -22,9 +22,16 @@ pub const MAX_NAME: usize = 100;
 
 /// A step by its place in the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StepId(pub(crate) u16);
 
 impl StepId {
+    /// The step at this place, from 0.
+    #[must_use]
+    pub const fn at(place: u16) -> Self {
+        Self(place)
+    }
+
     /// The place, from 0.
     #[must_use]
     pub const fn ordinal(self) -> usize {

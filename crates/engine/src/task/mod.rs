@@ -23,6 +23,7 @@ pub struct Task {
 
 /// The task's own row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Head {
     /// Where it stands.
     pub state: TaskState,
@@ -44,6 +45,7 @@ pub struct Head {
 
 /// Why and how a task ends otherwise than by completing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ending {
     /// How.
     pub end: End,
@@ -55,6 +57,7 @@ pub struct Ending {
 
 /// How a task ends otherwise than by completing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum End {
     /// What was done is undone.
     Undo,
@@ -64,6 +67,7 @@ pub enum End {
 
 /// Why a task does not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Cause {
     /// A step failed for good.

@@ -8,6 +8,7 @@ use crate::time::Time;
 
 /// The row of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record {
     /// Where it stands.
     pub state: StepState,

@@ -2,6 +2,7 @@
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TaskState {
     /// Submitted; nobody has begun with it.
     Pending,
@@ -29,6 +30,7 @@ impl TaskState {
 
 /// Where a step stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StepState {
     /// It is not its turn.
     #[default]
@@ -59,6 +61,7 @@ pub enum StepState {
 
 /// Where the undo of a step stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum UndoState {
     /// No undo has begun, or there is nothing to undo.
     #[default]

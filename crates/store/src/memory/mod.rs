@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
     Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
     Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{MAX_KEY, MAX_PAYLOAD, Mailbox, Nodes, Overdue, Tasks};
+use crate::{Mailbox, Nodes, Overdue, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -68,19 +68,9 @@ impl fmt::Debug for Memory {
     }
 }
 
-fn check_size(what: &str, bytes: usize, most: usize) -> Result<(), Error> {
-    if bytes <= most {
-        return Ok(());
-    }
-    Err(Error::new(Kind::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
-}
-
 impl Tasks for Memory {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
-        let sizes = batch.iter().try_for_each(|new| {
-            check_size("an input", new.input.len(), MAX_PAYLOAD)?;
-            check_size("a key", new.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)
-        });
+        let sizes = batch.iter().try_for_each(Submission::check);
         ready(sizes.map(|()| {
             let mut shelf = self.shelf();
             batch.into_iter().map(|new| shelf.submit(new)).collect()
@@ -92,10 +82,7 @@ impl Tasks for Memory {
     }
 
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
-        let sizes = batch.iter().flat_map(|write| &write.outputs);
-        let sizes = sizes
-            .map(|(_, output)| output.len())
-            .try_for_each(|size| check_size("an output", size, MAX_PAYLOAD));
+        let sizes = batch.iter().try_for_each(Write::check);
         ready(sizes.map(|()| {
             let mut shelf = self.shelf();
             batch.into_iter().map(|write| shelf.write(write)).collect()
@@ -122,8 +109,7 @@ impl Tasks for Memory {
 
 impl Mailbox for Memory {
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
-        let sizes =
-            batch.iter().try_for_each(|message| check_size("a message", message.body.len(), MAX_PAYLOAD));
+        let sizes = batch.iter().try_for_each(Message::check);
         ready(sizes.map(|()| {
             let mut shelf = self.shelf();
             batch.into_iter().map(|message| shelf.post(message)).collect()
@@ -132,7 +118,8 @@ impl Mailbox for Memory {
 
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         let shelf = self.shelf();
-        let owned = shelf.tasks.values().filter(|stored| stored.owner == Some(node));
+        let is_owned = |stored: &&Stored| stored.owner == Some(node) && !stored.task.state().is_at_rest();
+        let owned = shelf.tasks.values().filter(is_owned);
         let mail = owned.flat_map(|stored| shelf.unread(stored.id)).take(most).cloned().collect();
         ready(Ok(mail))
     }

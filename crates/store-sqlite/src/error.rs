@@ -1,0 +1,34 @@
+//! SQLite's errors, by what they mean for a store.
+
+use rusqlite::ErrorCode;
+use steadfast_store::{Error, Kind};
+
+/// What an error of SQLite means, and what to do.
+pub(crate) fn failed(error: rusqlite::Error) -> Error {
+    let (kind, words) = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            (Kind::Full, "the disk is full: make room; nothing that was acknowledged is lost")
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
+            Kind::ReadOnly,
+            "the store's file cannot be written: check that it and its folder may be written",
+        ),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => (
+            Kind::Corrupt,
+            "the store's file is damaged: restore it from a backup, or look at it with `PRAGMA integrity_check`",
+        ),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            (Kind::Unavailable, "another connection holds the store's file: end its transaction")
+        }
+        Some(ErrorCode::SystemIoFailure) => (Kind::Unavailable, "the disk failed: see the cause"),
+        _ => match &error {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..) => {
+                (Kind::Corrupt, "a row of the store cannot be read: it was changed by hand, or is damaged")
+            }
+            _ => (Kind::Unavailable, "the store's file cannot be used: see the cause"),
+        },
+    };
+    Error::new(kind, words).because(error)
+}

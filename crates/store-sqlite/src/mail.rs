@@ -1,0 +1,46 @@
+//! Mail.
+
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use steadfast_store::{Mail, MailId, Message, NodeId, Payload, Posted, TaskId};
+
+use crate::codec::id;
+
+pub(crate) fn post(transaction: &Connection, message: &Message) -> rusqlite::Result<Posted> {
+    let task = id(message.task.as_u128());
+    let mut find = transaction.prepare_cached("SELECT state, mail_last FROM steadfast_tasks WHERE id = ?")?;
+    let found = find.query_row([task], |row| Ok((row.get::<_, u8>(0)?, row.get::<_, i64>(1)?))).optional()?;
+    let Some((state, last)) = found else { return Ok(Posted::Unknown) };
+    if state >= 4 {
+        return Ok(Posted::AtRest);
+    }
+    let number = last + 1;
+    let insert = "INSERT INTO steadfast_mail (task, number, body) VALUES (?, ?, ?)";
+    transaction.prepare_cached(insert)?.execute((task, number, &*message.body))?;
+    let mut update = transaction.prepare_cached("UPDATE steadfast_tasks SET mail_last = ?2 WHERE id = ?1")?;
+    update.execute((task, number))?;
+    Ok(Posted::Done(MailId(number.unsigned_abs())))
+}
+
+fn mail(row: &Row<'_>) -> rusqlite::Result<Mail> {
+    Ok(Mail {
+        task: TaskId::from_u128(u128::from_be_bytes(row.get(0)?)),
+        id: MailId(row.get::<_, i64>(1)?.unsigned_abs()),
+        body: Payload::from(row.get::<_, Vec<u8>>(2)?),
+    })
+}
+
+/// Unread mail of one task.
+pub(crate) fn unread(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Mail>> {
+    let sql = "SELECT m.task, m.number, m.body FROM steadfast_mail m JOIN steadfast_tasks t ON t.id = m.task
+               WHERE m.task = ? AND m.number > t.mail_read ORDER BY m.number";
+    transaction.prepare_cached(sql)?.query_map([id(task.as_u128())], mail)?.collect()
+}
+
+/// Unread mail of all tasks of a node.
+pub(crate) fn unread_of(transaction: &Connection, node: NodeId, most: usize) -> rusqlite::Result<Vec<Mail>> {
+    let sql = "SELECT m.task, m.number, m.body FROM steadfast_tasks t JOIN steadfast_mail m ON m.task = t.id
+               WHERE t.owner = ? AND t.state < 4 AND t.mail_last > t.mail_read AND m.number > t.mail_read
+               ORDER BY m.task, m.number LIMIT ?";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    transaction.prepare_cached(sql)?.query_map((id(node.as_u128()), most), mail)?.collect()
+}

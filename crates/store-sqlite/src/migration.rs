@@ -1,0 +1,60 @@
+//! The schema, step by step. A step that was shipped never changes: its checksum is kept in the file.
+
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use steadfast_store::{Error, Kind};
+
+use crate::error::failed;
+
+/// All steps in their order, from 1.
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001.sql")];
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS steadfast_migrations (
+    number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL
+) STRICT";
+
+/// Brings a file up to this version.
+pub(crate) fn run(connection: &mut Connection) -> Result<(), Error> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    transaction.execute_batch(TABLE).map_err(failed)?;
+    let last: u32 = transaction
+        .query_row("SELECT coalesce(max(number), 0) FROM steadfast_migrations", [], |row| row.get(0))
+        .map_err(failed)?;
+    if usize::try_from(last).unwrap_or(usize::MAX) > MIGRATIONS.len() {
+        let message = format!(
+            "the file has schema {last}, this version knows {}: use the newer version that made it",
+            MIGRATIONS.len()
+        );
+        return Err(Error::new(Kind::Newer, message));
+    }
+    for (number, sql) in (1_u32..).zip(MIGRATIONS) {
+        let known: Option<i64> = transaction
+            .query_row("SELECT checksum FROM steadfast_migrations WHERE number = ?", [number], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(failed)?;
+        match known {
+            Some(known) if known == checksum(sql) => {}
+            Some(_) => {
+                let message = format!(
+                    "schema {number} of the file is not the one that this version knows: it was made by a build of its own"
+                );
+                return Err(Error::new(Kind::Newer, message));
+            }
+            None => {
+                transaction.execute_batch(sql).map_err(failed)?;
+                let done = "INSERT INTO steadfast_migrations (number, checksum) VALUES (?, ?)";
+                transaction.execute(done, (number, checksum(sql))).map_err(failed)?;
+            }
+        }
+    }
+    transaction.commit().map_err(failed)
+}
+
+/// FNV-1a: it tells texts apart, and guards against nothing else.
+fn checksum(text: &str) -> i64 {
+    let hash = text
+        .bytes()
+        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+    hash.cast_signed()
+}

@@ -1,0 +1,38 @@
+//! Nodes, and the store's clock.
+
+use rusqlite::Connection;
+use steadfast_engine::Time;
+use steadfast_store::NodeId;
+
+use crate::codec::{id, millis, time};
+
+/// The time: the wall's, but never earlier than what was written.
+pub(crate) fn now(transaction: &Connection, wall: Time) -> rusqlite::Result<Time> {
+    let last = transaction.query_row_and_then("SELECT last_ms FROM steadfast_clock", [], |row| row.get(0));
+    last.map(|last| time(last).max(wall))
+}
+
+/// The time, written down.
+pub(crate) fn tick(transaction: &Connection, wall: Time) -> rusqlite::Result<Time> {
+    let now = now(transaction, wall)?;
+    let mut update =
+        transaction.prepare_cached("UPDATE steadfast_clock SET last_ms = ?1 WHERE last_ms < ?1")?;
+    update.execute([millis(now)])?;
+    Ok(now)
+}
+
+pub(crate) fn renew(transaction: &Connection, node: NodeId, until: Time) -> rusqlite::Result<Time> {
+    let sql = "INSERT INTO steadfast_nodes (id, until_ms) VALUES (?1, ?2)
+               ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms";
+    transaction.prepare_cached(sql)?.execute((id(node.as_u128()), millis(until)))?;
+    Ok(until)
+}
+
+pub(crate) fn leave(transaction: &Connection, node: NodeId) -> rusqlite::Result<()> {
+    let mut delete = transaction.prepare_cached("DELETE FROM steadfast_nodes WHERE id = ?")?;
+    delete.execute([id(node.as_u128())]).map(drop)
+}
+
+pub(crate) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM steadfast_nodes", []).map(drop)
+}

@@ -1,0 +1,97 @@
+//! Opening a file: owner's lock, settings, migrations.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use steadfast_engine::Time;
+use steadfast_store::{Error, Kind};
+
+use crate::error::failed;
+use crate::{Inner, Sqlite, migration, node};
+
+/// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
+const OLDEST_SQLITE: i32 = 3_051_003;
+/// How long a transaction of the user's own on the same file is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+/// The settings that a file must have while it is open, each with the value that it must show.
+const SETTINGS: [(&str, &str); 4] =
+    [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1"), ("trusted_schema", "0")];
+
+impl Sqlite {
+    /// Opens a file, or makes it; its time comes from this clock, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// `Owned` when another process has it open, `Newer` when a newer version made it, and what the disk says.
+    pub fn open(
+        path: impl AsRef<Path>,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let owner = lock(path)?;
+        let mut connection = Connection::open(path).map_err(failed)?;
+        prepare(&connection).map_err(failed)??;
+        migration::run(&mut connection)?;
+        // Who holds the lock knows that all earlier owners are dead.
+        node::forget_all(&connection).map_err(failed)?;
+        let inner = Inner { connection: Mutex::new(connection), clock: Box::new(clock), _owner: owner };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".owner");
+    let name = PathBuf::from(name);
+    let cannot = |error: std::io::Error| {
+        Error::new(
+            Kind::ReadOnly,
+            format!("cannot make {}: check that its folder may be written", name.display()),
+        )
+        .because(error)
+    };
+    let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::new(
+            Kind::Owned,
+            format!(
+                "another process has {} open: end that one, or give this one a file of its own",
+                path.display()
+            ),
+        )),
+        Err(TryLockError::Error(error)) => Err(cannot(error)),
+    }
+}
+
+/// Sets what must be set, and looks whether it is.
+fn prepare(connection: &Connection) -> rusqlite::Result<Result<(), Error>> {
+    if rusqlite::version_number() < OLDEST_SQLITE {
+        let version = rusqlite::version();
+        let message = format!(
+            "this program has SQLite {version}, which can damage files: build it with 3.51.3 or newer"
+        );
+        return Ok(Err(Error::new(Kind::Unavailable, message)));
+    }
+    connection.busy_timeout(BUSY)?;
+    for (name, value) in SETTINGS {
+        connection.pragma_update(None, name, value)?;
+    }
+    for (name, value) in SETTINGS {
+        let found = connection.pragma_query_value(None, name, |row| {
+            row.get::<_, rusqlite::types::Value>(0).map(|value| match value {
+                rusqlite::types::Value::Integer(number) => number.to_string(),
+                rusqlite::types::Value::Text(text) => text,
+                other => format!("{other:?}"),
+            })
+        })?;
+        if found != value {
+            let message =
+                format!("the file's `{name}` is {found} and must be {value}: is it on a local disk?");
+            return Ok(Err(Error::new(Kind::Unavailable, message)));
+        }
+    }
+    Ok(Ok(()))
+}

@@ -1,0 +1,156 @@
+//! Tasks: submitted, claimed, read, overdue.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use steadfast_engine::{Head, Record, StepId, Task, Time};
+use steadfast_store::{
+    Claimed, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
+};
+
+use crate::codec::{id, millis, pack, state, time, unpack};
+use crate::mail;
+use crate::write::{ordinal, put_step};
+
+/// The place of the input among a task's payloads.
+const INPUT: i64 = -1;
+
+pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
+    let task = id(new.id.as_u128());
+    let mut find = transaction.prepare_cached("SELECT 1 FROM steadfast_tasks WHERE id = ?")?;
+    if find.exists([task])? {
+        return Ok(Submitted::Again);
+    }
+    if let Some(first) = first_of_key(transaction, new)? {
+        let input = payload(transaction, PayloadKey { task: first, step: None })?;
+        let same = input.is_some_and(|input| input == new.input);
+        return Ok(if same { Submitted::Seen(first) } else { Submitted::OtherInput(first) });
+    }
+    let head = new.task.head();
+    let sql = "INSERT INTO steadfast_tasks (id, namespace, workflow, version, key, state, head, deadline_ms, ending,
+                   epoch, revision, owner, wake_at_ms, submitted_at_ms)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)";
+    transaction.prepare_cached(sql)?.execute(params![
+        task,
+        &*new.namespace,
+        &*new.workflow,
+        new.version,
+        new.key.as_deref(),
+        state(head.state),
+        pack(head)?,
+        head.deadline.map(millis),
+        head.ending.is_some(),
+        u8::from(new.owner.is_some()),
+        new.owner.map(|owner| id(owner.as_u128())),
+        millis(now),
+        millis(now),
+    ])?;
+    for (step, record) in new.task.rows() {
+        put_step(transaction, task, step, record)?;
+    }
+    let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
+    transaction.prepare_cached(sql)?.execute(params![task, INPUT, &*new.input])?;
+    Ok(Submitted::New)
+}
+
+fn first_of_key(transaction: &Connection, new: &Submission) -> rusqlite::Result<Option<TaskId>> {
+    let Some(key) = &new.key else { return Ok(None) };
+    let sql = "SELECT id FROM steadfast_tasks WHERE namespace = ? AND workflow = ? AND key = ?";
+    let mut find = transaction.prepare_cached(sql)?;
+    find.query_row((&*new.namespace, &*new.workflow, &**key), |row| task_id(row, 0)).optional()
+}
+
+fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
+    row.get(column).map(|bytes| TaskId::from_u128(u128::from_be_bytes(bytes)))
+}
+
+/// Claims what is free: three ways to be so, each by an index of its own.
+pub(crate) fn claim(
+    transaction: &Connection,
+    node: NodeId,
+    most: usize,
+    now: Time,
+) -> rusqlite::Result<Vec<Claimed>> {
+    let sql = "SELECT id FROM (
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND state < 4 AND wake_at_ms <= ?1
+                   UNION
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND state < 4 AND mail_last > mail_read
+                   UNION
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NOT NULL AND state < 4 AND owner NOT IN
+                       (SELECT n.id FROM steadfast_nodes n WHERE n.until_ms > ?1)
+               ) ORDER BY wake_at_ms, id LIMIT ?2";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut find = transaction.prepare_cached(sql)?;
+    let free =
+        find.query_map((millis(now), most), |row| task_id(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let owner = id(node.as_u128());
+    let claim = |task: TaskId| {
+        let Some(before) = stored(transaction, task)? else { return Ok(None) };
+        let mut update = transaction
+            .prepare_cached("UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1 WHERE id = ?1")?;
+        update.execute((id(task.as_u128()), owner))?;
+        let owner_died = before.owner.is_some();
+        let stored = Stored { owner: Some(node), epoch: before.epoch + 1, ..before };
+        Ok(Some(Claimed { stored, owner_died, mail: mail::unread(transaction, task)? }))
+    };
+    free.into_iter().filter_map(|task| claim(task).transpose()).collect()
+}
+
+pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
+    let sql =
+        "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms
+               FROM steadfast_tasks WHERE id = ?";
+    let mut find = transaction.prepare_cached(sql)?;
+    let steps = steps(transaction, task)?;
+    let read = |row: &Row<'_>| {
+        let head: Head = unpack(&row.get::<_, Vec<u8>>(4)?)?;
+        Ok(Stored {
+            id: task,
+            namespace: Arc::from(row.get::<_, String>(0)?),
+            workflow: Arc::from(row.get::<_, String>(1)?),
+            version: row.get(2)?,
+            key: row.get::<_, Option<String>>(3)?.map(Arc::from),
+            task: Task::from_rows(head, steps),
+            epoch: row.get::<_, i64>(5)?.unsigned_abs(),
+            revision: row.get::<_, i64>(6)?.unsigned_abs(),
+            owner: row
+                .get::<_, Option<[u8; 16]>>(7)?
+                .map(|bytes| NodeId::from_u128(u128::from_be_bytes(bytes))),
+            wake_at: time(row.get(8)?),
+            submitted_at: time(row.get(9)?),
+        })
+    };
+    find.query_row([id(task.as_u128())], read).optional()
+}
+
+fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Record>> {
+    let mut find =
+        transaction.prepare_cached("SELECT record FROM steadfast_steps WHERE task = ? ORDER BY ordinal")?;
+    find.query_map([id(task.as_u128())], |row| unpack(&row.get::<_, Vec<u8>>(0)?))?.collect()
+}
+
+pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Result<Option<Payload>> {
+    let mut find =
+        transaction.prepare_cached("SELECT body FROM steadfast_payloads WHERE task = ? AND ordinal = ?")?;
+    let place = key.step.map_or(INPUT, ordinal);
+    find.query_row((id(key.task.as_u128()), place), |row| row.get::<_, Vec<u8>>(0).map(Payload::from))
+        .optional()
+}
+
+pub(crate) fn overdue(transaction: &Connection, most: usize, now: Time) -> rusqlite::Result<Vec<Overdued>> {
+    let sql = "SELECT s.task, s.ordinal, s.attempt, s.complete_by_ms AS since FROM steadfast_steps s
+                   JOIN steadfast_tasks t ON t.id = s.task
+                   WHERE s.complete_by_ms <= ?1 AND t.state < 4
+               UNION ALL
+               SELECT id, NULL, NULL, deadline_ms FROM steadfast_tasks
+                   WHERE deadline_ms <= ?1 AND ending = 0 AND state < 4
+               ORDER BY since, 1 LIMIT ?2";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut find = transaction.prepare_cached(sql)?;
+    let rows = find.query_map((millis(now), most), |row| {
+        let step = row.get::<_, Option<u16>>(1)?.map(StepId::at);
+        let attempt = row.get::<_, Option<u32>>(2)?;
+        Ok(Overdued { task: task_id(row, 0)?, attempt: step.zip(attempt), since: time(row.get(3)?) })
+    })?;
+    rows.collect()
+}

@@ -1,0 +1,194 @@
+//! The file against the reference: thousands of random operations on both, and every answer the same.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::{
+    Answer, Block, Cause, Definition, Effect, Event, Failure, OnFailure, Step, StepId, Task, Time, decide,
+};
+use steadfast_store::conformance::{HandClock, block_on};
+use steadfast_store::{
+    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Overdue as _, Payload,
+    PayloadKey, Submission, TaskId, Tasks as _, Write,
+};
+use steadfast_store_sqlite::Sqlite;
+
+mod folder;
+
+use folder::Folder;
+
+const SEEDS: u64 = 25;
+const OPERATIONS: u32 = 150;
+
+fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn workflow() -> Definition {
+    let step = |name: &str| Step::new(name, "service").complete_within(s(5)).undo(s(5)).undo_when_unknown();
+    Definition::builder("w")
+        .complete_within(s(60))
+        .step(step("a"))
+        .step(step("b").after(["a"]).on_failure(OnFailure::Continue))
+        .step(step("c").after(["a"]))
+        .build()
+        .unwrap()
+}
+
+/// Two stores that are told the same.
+struct Both {
+    rng: fastrand::Rng,
+    clock: HandClock,
+    memory: Memory,
+    file: Sqlite,
+    definition: Definition,
+    folder: Folder,
+}
+
+/// Asks both, and demands the same answer.
+macro_rules! same {
+    ($both:expr, $name:ident($($argument:expr),*)) => {{
+        let reference = block_on($both.memory.$name($($argument.clone()),*)).unwrap();
+        let file = block_on($both.file.$name($($argument),*)).unwrap();
+        assert_eq!(file, reference, stringify!($name));
+        reference
+    }};
+}
+
+impl Both {
+    fn new(seed: u64) -> Self {
+        let (folder, clock) = (Folder::new(), HandClock::default());
+        clock.set(Time::from_millis(1_000_000));
+        let (for_memory, for_file) = (clock.clone(), clock.clone());
+        let memory = Memory::new(move || for_memory.now());
+        let file = Sqlite::open(folder.path("store.db"), move || for_file.now()).unwrap();
+        Self { rng: fastrand::Rng::with_seed(seed), clock, memory, file, definition: workflow(), folder }
+    }
+
+    fn node(&mut self) -> NodeId {
+        NodeId::from_u128(self.rng.u128(1..4))
+    }
+
+    fn task(&mut self) -> TaskId {
+        TaskId::from_u128(self.rng.u128(1..12))
+    }
+
+    fn text(&mut self) -> Payload {
+        Payload::from(self.rng.u8(0..3).to_string().as_bytes())
+    }
+
+    fn submission(&mut self) -> Submission {
+        let owner = (self.rng.u8(0..3) == 0).then(|| self.node());
+        let key = self.rng.bool().then(|| Arc::from(self.rng.u8(0..4).to_string()));
+        let namespace = Arc::from(if self.rng.bool() { "x" } else { "" });
+        let (id, input) = (self.task(), self.text());
+        let task = Task::new(&self.definition, self.clock.now());
+        Submission { id, namespace, workflow: Arc::from("w"), version: 3, key, input, task, owner }
+    }
+
+    fn event(&mut self, task: &Task) -> Event {
+        let step = StepId::at(self.rng.u16(0..3));
+        let attempt = task.step(step).attempt;
+        let again = self.rng.bool().then(|| self.clock.now() + s(self.rng.u64(0..9)));
+        let effect = if self.rng.bool() { Effect::None } else { Effect::Possible };
+        let failure = Failure { kind: Arc::from("odd"), calls: 1, effect, again };
+        match self.rng.u8(0..10) {
+            0 | 1 => Event::Claimed,
+            2..=4 => Event::Granted { step },
+            5 => Event::Refused { step, block: Block::Breaker, until: again },
+            6 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
+            7 => Event::TimedOut { step, attempt },
+            8 if self.rng.u8(0..4) == 0 => {
+                Event::Cancelled { cause: Cause::Cancelled { by: Arc::from("a"), why: Arc::from("b") } }
+            }
+            _ => Event::Answered { step, attempt, answer: Answer::Completed },
+        }
+    }
+
+    /// A write that follows from an event, with a guard that holds, or nearly.
+    fn random_write(&mut self) -> Option<Write> {
+        let id = self.task();
+        let stored = same!(self, read(vec![id])).remove(0)?;
+        let event = self.event(&stored.task);
+        let plan = decide(&self.definition, &stored.task, &event, self.clock.now());
+        let mut off = || u64::from(self.rng.u8(0..8) == 0);
+        let (epoch, revision) = (stored.epoch + off(), stored.revision + off());
+        let mail = self.rng.bool().then(|| MailId(self.rng.u64(0..3)));
+        let hold = match self.rng.u8(0..5) {
+            0 => Hold::Release(self.clock.now() + s(self.rng.u64(0..20))),
+            1 => Hold::Take,
+            _ => Hold::Keep,
+        };
+        let outputs = if self.rng.bool() { vec![(StepId::at(1), self.text())] } else { Vec::new() };
+        let mail_read = self.rng.bool().then(|| MailId(self.rng.u64(0..3)));
+        let write = Write::of(&plan, id, Guard { epoch, revision, mail });
+        Some(Write { hold, outputs, mail_read, ..write })
+    }
+
+    fn operate(&mut self) {
+        match self.rng.u8(0..12) {
+            0 | 1 => {
+                let batch = vec![self.submission(), self.submission()];
+                same!(self, submit(batch));
+            }
+            2 | 3 => {
+                let (node, most) = (self.node(), self.rng.usize(0..4));
+                same!(self, claim(node, most));
+            }
+            4..=7 => {
+                let batch: Vec<_> = (0..3).filter_map(|_| self.random_write()).collect();
+                same!(self, write(batch));
+            }
+            8 => {
+                let batch = vec![Message { task: self.task(), body: self.text() }];
+                same!(self, post(batch));
+                let node = self.node();
+                same!(self, unread(node, 9));
+            }
+            9 => {
+                let node = self.node();
+                match self.rng.bool() {
+                    true => drop(same!(self, renew(node, s(8)))),
+                    false => same!(self, leave(node)),
+                }
+            }
+            10 => drop(same!(self, overdue(9))),
+            _ => self.clock.advance(Duration::from_millis(self.rng.u64(0..6_000))),
+        }
+    }
+
+    /// Everything that can be read of every task.
+    fn compare(&mut self) {
+        for id in (1..12).map(TaskId::from_u128) {
+            same!(self, history(id));
+            let keys = [None, Some(StepId::at(1))].map(|step| PayloadKey { task: id, step });
+            same!(self, payloads(keys.to_vec()));
+            for stored in same!(self, read(vec![id])).into_iter().flatten() {
+                stored.task.check(&self.definition).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_and_the_reference_answer_alike() {
+    for seed in 0..SEEDS {
+        let mut both = Both::new(seed);
+        for _ in 0..OPERATIONS {
+            both.operate();
+        }
+        both.compare();
+        // The same after the file was closed and opened again: but that all nodes are dead then.
+        let Both { file, folder, clock, .. } = both;
+        let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
+        drop(file);
+        let file = Sqlite::open(folder.path("store.db"), move || clock.now()).unwrap();
+        assert_eq!(
+            block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap(),
+            before,
+            "seed {seed}"
+        );
+    }
+}

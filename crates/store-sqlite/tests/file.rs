@@ -1,0 +1,130 @@
+//! The file: what is there after it was closed, and what is refused.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
+
+use std::sync::Arc;
+
+use steadfast_engine::{Definition, Event, Step, Task, Time, decide};
+use steadfast_store::conformance::{HandClock, block_on};
+use steadfast_store::{
+    Guard, Kind, NodeId, Nodes as _, Payload, Submission, Submitted, TaskId, Tasks as _, Write, Written,
+};
+use steadfast_store_sqlite::Sqlite;
+
+mod folder;
+
+use folder::Folder;
+
+const TASK: TaskId = TaskId::from_u128(7);
+const NODE: NodeId = NodeId::from_u128(1);
+
+fn open(folder: &Folder, clock: &HandClock) -> Result<Sqlite, steadfast_store::Error> {
+    let told = clock.clone();
+    Sqlite::open(folder.path("store.db"), move || told.now())
+}
+
+fn workflow() -> Definition {
+    let step = Step::new("a", "s").nothing_to_undo();
+    Definition::builder("w").step(step).build().unwrap()
+}
+
+fn submission(now: Time) -> Submission {
+    Submission {
+        id: TASK,
+        namespace: Arc::from("shop"),
+        workflow: Arc::from("w"),
+        version: 1,
+        key: Some(Arc::from("order-1")),
+        input: Payload::from(&b"input"[..]),
+        task: Task::new(&workflow(), now),
+        owner: Some(NODE),
+    }
+}
+
+#[test]
+fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_dead() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    clock.set(Time::from_millis(5_000));
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.renew(NODE, std::time::Duration::from_secs(3_600))).unwrap();
+    assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::New]);
+    let before = block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap();
+    let plan = decide(&workflow(), &before.task, &Event::Claimed, clock.now());
+    let guard = Guard { epoch: 1, revision: 0, mail: None };
+    assert_eq!(block_on(store.write(vec![Write::of(&plan, TASK, guard)])).unwrap(), [Written::Done(1)]);
+    let before = block_on(store.read(vec![TASK])).unwrap();
+    drop(store);
+
+    // The machine's clock went back meanwhile; the store's does not.
+    clock.set(Time::from_millis(1));
+    let store = open(&folder, &clock).unwrap();
+    assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(5_000));
+    assert_eq!(block_on(store.read(vec![TASK])).unwrap(), before);
+    assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::Again]);
+    // Its lease had an hour left, but who holds the file's lock knows better.
+    let claimed = block_on(store.claim(NodeId::from_u128(2), 10)).unwrap();
+    assert_eq!((claimed.len(), claimed[0].owner_died, claimed[0].stored.epoch), (1, true, 2));
+}
+
+#[test]
+fn a_second_owner_is_refused_and_told_what_to_do() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let store = open(&folder, &clock).unwrap();
+    let error = open(&folder, &clock).unwrap_err();
+    assert_eq!(error.kind(), Kind::Owned);
+    assert!(
+        error.to_string().contains("another process has") && error.to_string().contains("end that one"),
+        "{error}"
+    );
+    drop(store);
+    assert!(open(&folder, &clock).is_ok());
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_refused_and_left_alone() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    drop(open(&folder, &clock).unwrap());
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    other.execute("INSERT INTO steadfast_migrations (number, checksum) VALUES (2, 0)", []).unwrap();
+    let error = open(&folder, &clock).unwrap_err();
+    assert_eq!(error.kind(), Kind::Newer);
+    assert!(error.to_string().contains("schema 2"), "{error}");
+    other.execute("DELETE FROM steadfast_migrations WHERE number = 2", []).unwrap();
+    other.execute("UPDATE steadfast_migrations SET checksum = 1", []).unwrap();
+    assert_eq!(open(&folder, &clock).unwrap_err().kind(), Kind::Newer, "another build's schema 1");
+}
+
+#[test]
+fn what_is_no_store_and_what_cannot_be_made_are_refused() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    std::fs::write(
+        folder.path("store.db"),
+        "this is no database, but it is long enough to be looked at".repeat(99),
+    )
+    .unwrap();
+    assert_eq!(open(&folder, &clock).unwrap_err().kind(), Kind::Corrupt);
+    let nowhere = Sqlite::open("/nowhere/at/all/store.db", || Time::from_millis(0)).unwrap_err();
+    assert_eq!(nowhere.kind(), Kind::ReadOnly);
+    assert!(nowhere.to_string().contains("check that its folder may be written"), "{nowhere}");
+}
+
+#[test]
+fn a_row_that_was_changed_by_hand_is_told_and_not_guessed_at() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    other.execute("UPDATE steadfast_steps SET record = x'0900'", []).unwrap();
+    let error = block_on(store.read(vec![TASK])).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+}
+
+#[test]
+fn the_settings_are_those_that_keep_the_promise() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let _store = open(&folder, &clock).unwrap();
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    let mode: String = other.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    let version: i64 = other.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!((mode.as_str(), version), ("wal", 0), "`user_version` stays the user's");
+}
