@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 
 use super::*;
-use crate::Class;
 use crate::limit::Limit;
 use crate::pipeline::Hedge;
 use crate::retry::Budget;
@@ -171,8 +170,10 @@ fn the_attempts_time_limit_holds_for_all_of_its_requests() {
     assert_eq!((clock.now(), answers.given_up.get()), (Moment::ZERO + s(1) + ms(300), 2));
 }
 
+#[cfg(feature = "policy")]
 #[test]
 fn what_failures_mean_by_the_settings_holds_for_hedged_requests_too() {
+    use crate::Class;
     use crate::retry::On;
     let lost = Fault(Verdict::transient(Kind::CONNECTION_LOST));
     let slow_answers = [(500, Err(lost.clone())), (50, Err(lost.clone())), (50, Err(lost))];
