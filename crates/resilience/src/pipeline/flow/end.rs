@@ -15,7 +15,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     /// Whether an attempt was made.
     #[cfg(feature = "simulate")]
     pub(crate) fn was_attempted(&self) -> bool {
-        self.failed.is_some() || self.under_way
+        self.under_way || self.failed.as_ref().is_some_and(|failed| failed.story.attempts() > 0)
     }
 
     /// The result for the caller. A value that was judged a failure is still the caller's.
