@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: cargo-mutants changes retry and breaker bit by bit; the tests must notice.
+//! `cargo xtask mutants`: cargo-mutants changes retry, breaker and the engine's rules bit by bit; the tests must notice.
 //! Fails under the share asked for, and for any survivor that docs/mutants.md does not accept with a reason.
 //!
 //! Two rounds: the quick tests find nearly all; what gets away meets those too that take a second and more.
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Only the breaker
     #[arg(long)]
     breaker: bool,
+    /// Only the engine's rules
+    #[arg(long)]
+    engine: bool,
     /// One part of the mutants, such as 0/4 for the first of four
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
@@ -83,21 +86,30 @@ fn outcomes_of(command: &Cmd) -> Result<Outcomes> {
 }
 
 fn command(args: &Args, round: Round) -> Cmd {
-    let all = args.retry == args.breaker;
+    let all = !(args.retry || args.breaker || args.engine);
     // `--lib`: the tests beside the code find them in seconds; to build those of whole programs takes five times as long.
-    let mut command = Cmd::cargo(
-        "mutants -p steadfast-resilience --all-features --profile mutants -C=--lib --timeout 30 -j 2 -o",
-    )
-    .arg(OUTPUT);
-    for (wanted, folder) in [(args.retry, "retry"), (args.breaker, "breaker")] {
+    let mut command =
+        Cmd::cargo("mutants --all-features --profile mutants -C=--lib --timeout 30 -j 2 -o").arg(OUTPUT);
+    if all || args.retry || args.breaker {
+        command = command.args(&["-p", "steadfast-resilience"]);
+        // What both hold their counts in.
+        command = command.arg("-f").arg("crates/resilience/src/renewable.rs");
+        // Tested over a real wire, which `--lib` does not run.
+        command = command.arg("-e").arg("crates/resilience/src/breaker/health/http.rs");
+    }
+    if all || args.engine {
+        command = command.args(&["-p", "steadfast-engine"]);
+    }
+    for (wanted, folder) in [
+        (args.retry, "resilience/src/retry"),
+        (args.breaker, "resilience/src/breaker"),
+        (args.engine, "engine/src/decide"),
+        (args.engine, "engine/src/task"),
+    ] {
         if wanted || all {
-            command = command.arg("-f").arg(format!("crates/resilience/src/{folder}/**"));
+            command = command.arg("-f").arg(format!("crates/{folder}/**"));
         }
     }
-    // Tested over a real wire, which `--lib` does not run.
-    command = command.arg("-e").arg("crates/resilience/src/breaker/health/http.rs");
-    // What both hold their counts in.
-    command = command.arg("-f").arg("crates/resilience/src/renewable.rs");
     if let Some(shard) = &args.shard {
         command = command.arg("--shard").arg(shard);
     }
@@ -155,29 +167,35 @@ mod tests {
         assert!(!reached(&count(9, 1, 1)));
     }
 
-    fn args(breaker: bool) -> Args {
-        Args { retry: false, breaker, shard: Some("0/4".into()), extra: vec!["-j2".into()] }
+    fn args(breaker: bool, engine: bool) -> Args {
+        Args { retry: false, breaker, engine, shard: Some("0/4".into()), extra: vec!["-j2".into()] }
     }
 
     #[test]
-    fn one_folder_can_be_chosen() {
-        let line = command(&args(true), Round::Quick).to_string();
-        let folders = "-f 'crates/resilience/src/breaker/**' -e crates/resilience/src/breaker/health/http.rs -f crates/resilience/src/renewable.rs";
-        let rest = "--shard 0/4 -j2 -- -- --skip policy::tests::bad";
-        assert!(line.contains(&format!("{folders} {rest}")), "{line}");
-        assert!(!line.contains("retry"), "{line}");
+    fn one_part_can_be_chosen() {
+        let line = command(&args(true, false), Round::Quick).to_string();
+        assert!(
+            line.contains("-f 'crates/resilience/src/breaker/**' --shard 0/4 -j2 -- -- --skip"),
+            "{line}"
+        );
+        assert!(!line.contains("retry") && !line.contains("engine"), "{line}");
+        let line = command(&args(false, true), Round::Quick).to_string();
+        assert!(line.contains("-p steadfast-engine -f 'crates/engine/src/decide/**'"), "{line}");
+        assert!(!line.contains("resilience"), "{line}");
     }
 
     #[test]
-    fn both_folders_are_the_default() {
-        let line = command(&args(false), Round::Quick).to_string();
-        assert!(line.contains("src/retry/**") && line.contains("src/breaker/**"), "{line}");
+    fn all_parts_are_the_default() {
+        let line = command(&args(false, false), Round::Quick).to_string();
+        for part in ["src/retry/**", "src/breaker/**", "src/decide/**"] {
+            assert!(line.contains(part), "{line}");
+        }
     }
 
     #[test]
     fn what_gets_away_meets_all_tests() {
-        let quick = command(&args(false), Round::Quick).to_string();
-        let thorough = command(&args(false), Round::Thorough).to_string();
+        let quick = command(&args(false, false), Round::Quick).to_string();
+        let thorough = command(&args(false, false), Round::Thorough).to_string();
         assert!(quick.contains("--skip tests::explorer") && !quick.contains("--iterate"), "{quick}");
         assert!(!thorough.contains("tests::explorer") && thorough.contains("--iterate"), "{thorough}");
     }

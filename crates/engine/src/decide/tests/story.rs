@@ -227,3 +227,29 @@ fn a_thousand_steps_that_are_skipped_in_a_row_do_no_harm() {
     run.event(&Event::Judged { step: run.id("s0"), holds: false });
     assert_eq!(run.task.state(), TaskState::Completed);
 }
+
+#[test]
+fn a_task_waits_only_when_nothing_else_can_happen() {
+    let mut run =
+        Run::new(workflow([step("a"), step("b"), step("c").conditional(), step("d").conditional()]));
+    let refused = |step| Event::Refused { step, block: Block::Limit, until: None };
+    run.event(&refused(run.id("a")));
+    assert_eq!(run.task.state(), TaskState::Running, "`b` could run");
+    run.event(&Event::Judged { step: run.id("c"), holds: false });
+    run.start("b");
+    assert_eq!(run.task.state(), TaskState::Running);
+    run.complete("b");
+    assert_eq!(run.task.state(), TaskState::Waiting);
+
+    let mut run = Run::new(workflow([step("c").conditional(), step("d").conditional()]));
+    run.event(&Event::Judged { step: run.id("c"), holds: false });
+    assert_eq!(run.task.state(), TaskState::Running, "a condition is still asked for");
+}
+
+#[test]
+fn a_retry_before_the_deadline_is_waited_for() {
+    let mut run = Run::new(built(Definition::builder("w").complete_within(s(60)).step(step("a"))));
+    run.start("a");
+    run.fail("a", Effect::None, Some(run.now + s(2)));
+    assert_eq!(run.state("a"), StepState::Waiting);
+}

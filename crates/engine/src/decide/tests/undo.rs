@@ -230,3 +230,22 @@ fn behind_the_point_of_no_return_nothing_is_undone() {
         assert_eq!(run.task.state(), expected);
     }
 }
+
+#[test]
+fn a_new_owner_of_a_task_that_is_ending_begins_nothing() {
+    let mut run = Run::new(workflow([step("a"), step("b"), step("c"), step("d").conditional()]));
+    run.start("b");
+    run.break_down("a");
+    assert_eq!(run.state("c"), StepState::Ready);
+    assert!(run.event(&Event::Claimed).asks().is_empty(), "it waits for `b`, and for nothing else");
+}
+
+#[test]
+fn an_undo_that_is_to_be_made_again_at_once_does_not_wait() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.run("a");
+    run.break_down("b");
+    run.start("a");
+    run.fail("a", Effect::None, Some(run.now));
+    assert_eq!(run.undo_state("a"), UndoState::Ready);
+}
