@@ -87,12 +87,14 @@ impl Task {
         if self.head.no_return && self.undo_has_begun() {
             return Err("it is undone behind its point of no return".to_owned());
         }
-        if matches!(state, TaskState::Undoing | TaskState::Undone | TaskState::Failed)
-            != self.head.ending.is_some()
-            && state != TaskState::Running
-            && state != TaskState::Waiting
-        {
-            return Err(format!("it is {state:?}, and does not say why"));
+        match (state, &self.head.ending) {
+            (TaskState::Undoing | TaskState::Undone | TaskState::Failed, None) => {
+                return Err(format!("it is {state:?}, and does not say why"));
+            }
+            (TaskState::Pending | TaskState::Completed, Some(_)) => {
+                return Err(format!("it is {state:?}, and says why it does not complete"));
+            }
+            _ => {}
         }
         match state {
             TaskState::Completed if self.head.open > 0 => {
@@ -109,5 +111,120 @@ impl Task {
             TaskState::Failed if self.head.running > 0 => Err("it has failed, and attempts run".to_owned()),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{Cause, Ending};
+    use super::*;
+    use crate::event::Block;
+    use crate::time::Time;
+    use crate::{Definition, Step};
+
+    fn workflow() -> Definition {
+        let undo = Duration::from_secs(1);
+        let b = Step::new("b", "s").after(["a"]).undo(undo);
+        let c = Step::new("c", "s").nothing_to_undo().after(["a"]);
+        Definition::builder("w").step(Step::new("a", "s").undo(undo)).step(b).step(c).build().unwrap()
+    }
+
+    fn ending(end: End, drained: bool) -> Option<Ending> {
+        Some(Ending { end, cause: Cause::Deadline, drained })
+    }
+
+    /// A task of which everything has completed.
+    fn completed() -> Task {
+        let mut task = Task::new(&workflow(), Time::from_millis(0));
+        (task.head.state, task.head.open) = (TaskState::Completed, 0);
+        task.steps.iter_mut().for_each(|record| record.state = StepState::Completed);
+        task
+    }
+
+    /// A task that is undone as a whole.
+    fn undone() -> Task {
+        let mut task = completed();
+        (task.head.state, task.head.ending) = (TaskState::Undone, ending(End::Undo, true));
+        for record in &mut task.steps[..2] {
+            (record.state, record.undo) = (StepState::Undone, UndoState::Done);
+        }
+        task
+    }
+
+    #[test]
+    fn sound_rows_pass() {
+        for task in [Task::new(&workflow(), Time::from_millis(0)), completed(), undone()] {
+            assert_eq!(task.check(&workflow()), Ok(()));
+        }
+        let (first, task) = (StepId::at(1), completed());
+        assert_eq!((task.steps().len(), task.rows().count(), task.rows().nth(1).unwrap().0), (3, 3, first));
+    }
+
+    #[test]
+    fn rows_that_contradict_each_other_are_told() {
+        let at = Some(Time::from_millis(5));
+        type Spoil = fn(&mut Task);
+        let on_new: [(Spoil, &str); 8] = [
+            (|task| drop(task.steps.pop()), "2 rows for 3 steps"),
+            (|task| task.head.running = 1, "the head says 1 running, the steps 0"),
+            (|task| task.head.open = 2, "the head says 2 open, the steps 3"),
+            (
+                |task| task.steps[0].complete_by = Some(Time::from_millis(5)),
+                "step `a`: what runs, and nothing else, has a complete-by",
+            ),
+            (
+                |task| task.steps[0].blocked_on = Some(Block::Limit),
+                "step `a`: what is parked, and nothing else, says what for",
+            ),
+            (
+                |task| task.steps[0].not_before = Some(Time::from_millis(5)),
+                "step `a`: it waits for a time, and does not wait",
+            ),
+            (
+                |task| task.steps[1].undo = UndoState::Pending,
+                "step `b`: its undo has begun, and the task's has not",
+            ),
+            (|task| task.head.state = TaskState::Failed, "it is Failed, and does not say why"),
+        ];
+        for (spoil, words) in on_new {
+            let mut task = Task::new(&workflow(), Time::from_millis(0));
+            spoil(&mut task);
+            assert_eq!(task.check(&workflow()).unwrap_err(), words);
+        }
+        let mut early = Task::new(&workflow(), Time::from_millis(0));
+        (early.head.state, early.head.running) = (TaskState::Running, 1);
+        (early.steps[1].state, early.steps[1].complete_by) = (StepState::Running, at);
+        assert_eq!(early.check(&workflow()).unwrap_err(), "step `b`: it runs, and was never attempted");
+        early.steps[1].attempt = 1;
+        assert_eq!(early.check(&workflow()).unwrap_err(), "step `b`: it began before `a` had ended");
+        early.head.ending = ending(End::Undo, false);
+        assert_eq!(early.check(&workflow()), Ok(()), "an end that waits for what runs is sound");
+        (early.head.state, early.head.ending) = (TaskState::Failed, ending(End::Fail, true));
+        assert_eq!(early.check(&workflow()).unwrap_err(), "it has failed, and attempts run");
+    }
+
+    #[test]
+    fn an_end_that_is_none_is_told() {
+        let mut open = completed();
+        (open.steps[2].state, open.head.open) = (StepState::Pending, 1);
+        assert_eq!(open.check(&workflow()).unwrap_err(), "it is completed, and steps are open");
+        let mut left = undone();
+        (left.steps[0].state, left.steps[0].undo) = (StepState::Completed, UndoState::None);
+        assert_eq!(left.check(&workflow()).unwrap_err(), "it is undone, and step `a` is not");
+        let mut unclear = undone();
+        (unclear.steps[0].state, unclear.steps[0].undo) = (StepState::Unknown, UndoState::None);
+        unclear.steps[0].may_have_happened = true;
+        assert_eq!(unclear.check(&workflow()).unwrap_err(), "it is undone, and step `a` is not");
+        let mut beyond = undone();
+        beyond.head.no_return = true;
+        assert_eq!(beyond.check(&workflow()).unwrap_err(), "it is undone behind its point of no return");
+        let mut nothing = undone();
+        nothing.steps[2].undo = UndoState::Done;
+        assert_eq!(nothing.check(&workflow()).unwrap_err(), "step `c`: it is undone, and has no undo");
+        let mut why = completed();
+        why.head.ending = ending(End::Fail, true);
+        assert_eq!(why.check(&workflow()).unwrap_err(), "it is Completed, and says why it does not complete");
     }
 }
