@@ -13,16 +13,7 @@ impl Draft<'_> {
 
     /// Whether everything before a step has ended.
     pub(super) fn is_unlocked(&self, id: StepId) -> bool {
-        self.definition.before(id).iter().all(|earlier| self.is_settled(*earlier))
-    }
-
-    /// Whether a step has ended so that the task goes on.
-    fn is_settled(&self, id: StepId) -> bool {
-        match self.record(id).state {
-            StepState::Completed | StepState::Skipped => true,
-            StepState::Failed => self.definition.step(id).failure_means() == OnFailure::Continue,
-            _ => false,
-        }
+        self.definition.before(id).iter().all(|id| self.record(*id).is_settled(self.definition.step(*id)))
     }
 
     /// It is a step's turn: it is asked about or made ready; skipped, and then `true`, if all that it came after was.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::check::check;
+use super::check::{check, dependents};
 use super::{Definition, Invalid, Step, StepId};
 
 /// A workflow that was not checked yet.
@@ -44,11 +44,7 @@ impl Builder {
     /// Everything that is wrong with it, each with its place.
     pub fn build(self) -> Result<Definition, Invalid> {
         let before = check(&self)?;
-        let mut dependents = vec![Vec::new(); before.len()];
-        for (place, earlier) in before.iter().enumerate() {
-            let id = StepId(u16::try_from(place).unwrap_or(u16::MAX));
-            earlier.iter().for_each(|earlier| dependents[earlier.ordinal()].push(id));
-        }
+        let dependents = dependents(&before);
         let Self { name, version, complete_within, mut steps } = self;
         behind_no_return(&mut steps, &dependents);
         Ok(Definition { name, version, complete_within, steps, before, dependents })

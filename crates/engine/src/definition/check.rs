@@ -69,6 +69,16 @@ pub(super) fn check(workflow: &Builder) -> Result<Vec<Vec<StepId>>, Invalid> {
     if found.problems.is_empty() { Ok(before) } else { Err(found.of(&workflow.name)) }
 }
 
+/// What comes after each step, from what each comes after.
+pub(super) fn dependents(before: &[Vec<StepId>]) -> Vec<Vec<StepId>> {
+    let mut dependents = vec![Vec::new(); before.len()];
+    for (place, earlier) in before.iter().enumerate() {
+        let id = StepId(u16::try_from(place).unwrap_or(u16::MAX));
+        earlier.iter().for_each(|earlier| dependents[earlier.ordinal()].push(id));
+    }
+    dependents
+}
+
 /// The places of the steps that come after a point of no return, at whatever distance.
 pub(super) fn behind_no_return(steps: &[Step], dependents: &[Vec<StepId>]) -> Vec<usize> {
     let mut behind = vec![false; steps.len()];
@@ -188,15 +198,12 @@ impl Found {
     fn circle(&mut self, steps: &[Step], before: &[Vec<StepId>]) {
         let mut waits: Vec<usize> = before.iter().map(Vec::len).collect();
         let mut free: Vec<usize> = (0..steps.len()).filter(|place| waits[*place] == 0).collect();
-        let mut dependents = vec![Vec::new(); steps.len()];
-        for (place, earlier) in before.iter().enumerate() {
-            earlier.iter().for_each(|earlier| dependents[earlier.ordinal()].push(place));
-        }
+        let dependents = dependents(before);
         while let Some(place) = free.pop() {
-            for later in &dependents[place] {
-                waits[*later] -= 1;
-                if waits[*later] == 0 {
-                    free.push(*later);
+            for later in dependents[place].iter().map(|id| id.ordinal()) {
+                waits[later] -= 1;
+                if waits[later] == 0 {
+                    free.push(later);
                 }
             }
         }
@@ -220,12 +227,7 @@ impl Found {
 
     /// Whether everything that may have to be undone can be.
     fn undo(&mut self, steps: &[Step], before: &[Vec<StepId>]) {
-        let mut dependents = vec![Vec::new(); steps.len()];
-        for (place, earlier) in before.iter().enumerate() {
-            let id = StepId(u16::try_from(place).unwrap_or(u16::MAX));
-            earlier.iter().for_each(|earlier| dependents[earlier.ordinal()].push(id));
-        }
-        let behind = behind_no_return(steps, &dependents);
+        let behind = behind_no_return(steps, &dependents(before));
         for (number, step) in steps.iter().enumerate() {
             if behind.contains(&number) {
                 if step.on_failure == Some(OnFailure::Undo) {

@@ -1,7 +1,7 @@
 //! Whether a task's rows agree with each other and with its workflow: for whoever reads them back, and for tests.
 
 use super::{Busy, End, StepState, Task, TaskState, UndoState};
-use crate::definition::{Definition, OnFailure, StepId};
+use crate::definition::{Definition, StepId};
 
 impl Task {
     /// Whether the rows can be those of a task of this workflow.
@@ -42,11 +42,7 @@ impl Task {
     }
 
     fn is_settled(&self, definition: &Definition, id: StepId) -> bool {
-        match self.step(id).state {
-            StepState::Completed | StepState::Skipped => true,
-            StepState::Failed => definition.step(id).failure_means() == OnFailure::Continue,
-            _ => false,
-        }
+        self.step(id).is_settled(definition.step(id))
     }
 
     fn check_step(&self, definition: &Definition, id: StepId) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{StepState, UndoState};
+use crate::definition::{OnFailure, Step};
 use crate::event::Block;
 use crate::time::Time;
 
@@ -44,6 +45,15 @@ pub(crate) enum Busy {
 }
 
 impl Record {
+    /// Whether it has ended so that the task goes on.
+    pub(crate) fn is_settled(&self, step: &Step) -> bool {
+        match self.state {
+            StepState::Completed | StepState::Skipped => true,
+            StepState::Failed => step.failure_means() == OnFailure::Continue,
+            _ => false,
+        }
+    }
+
     /// Whether its undo has begun, so that attempts are of the undo.
     pub(crate) fn is_undoing(&self) -> bool {
         self.undo != UndoState::None
