@@ -34,7 +34,6 @@ CREATE INDEX steadfast_tasks_late ON steadfast_tasks (deadline_ms) WHERE deadlin
 CREATE TABLE steadfast_steps (
     task BLOB NOT NULL REFERENCES steadfast_tasks (id) ON DELETE CASCADE,
     ordinal INTEGER NOT NULL,
-    state INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     complete_by_ms INTEGER,
     record BLOB NOT NULL,

@@ -16,6 +16,7 @@ mod write;
 use std::fmt;
 use std::fs::File;
 use std::future::{Future, ready};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct Sqlite {
 struct Inner {
     connection: Mutex<Connection>,
     clock: Box<dyn Fn() -> Time + Send + Sync>,
+    /// The latest time that was told, in milliseconds: the next one is no earlier, written down or not.
+    told: AtomicU64,
     /// Locked while the store is open.
     _owner: File,
 }
@@ -44,6 +47,13 @@ struct Inner {
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.inner.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine's time, but never back.
+    fn wall(&self) -> Time {
+        let now = (self.inner.clock)();
+        let told = self.inner.told.fetch_max(now.as_millis(), Ordering::Relaxed);
+        now.max(Time::from_millis(told))
     }
 
     /// Reads in one transaction.
@@ -62,7 +72,7 @@ impl Sqlite {
         let mut connection = self.connection();
         let mut transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let now = node::tick(&transaction, (self.inner.clock)()).map_err(failed)?;
+        let now = node::tick(&transaction, self.wall()).map_err(failed)?;
         let done = work(&mut transaction, now).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(done)
@@ -132,7 +142,7 @@ impl Mailbox for Sqlite {
 
 impl Overdue for Sqlite {
     fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
-        let wall = (self.inner.clock)();
+        let wall = self.wall();
         ready(self.read(|transaction| {
             let now = node::now(transaction, wall)?;
             task::overdue(transaction, most, now)
@@ -142,8 +152,8 @@ impl Overdue for Sqlite {
 
 impl Nodes for Sqlite {
     fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
-        // Written down, so that it is no earlier after a restart.
-        ready(self.write(|_, now| Ok(now)))
+        let wall = self.wall();
+        ready(self.read(|transaction| node::now(transaction, wall)))
     }
 
     fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,7 +37,12 @@ impl Sqlite {
         migration::run(&mut connection)?;
         // Who holds the lock knows that all earlier owners are dead.
         node::forget_all(&connection).map_err(failed)?;
-        let inner = Inner { connection: Mutex::new(connection), clock: Box::new(clock), _owner: owner };
+        let inner = Inner {
+            connection: Mutex::new(connection),
+            clock: Box::new(clock),
+            told: AtomicU64::new(0),
+            _owner: owner,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 }

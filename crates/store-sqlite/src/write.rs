@@ -84,14 +84,13 @@ pub(crate) fn put_step(
     step: StepId,
     record: &Record,
 ) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO steadfast_steps (task, ordinal, state, attempt, complete_by_ms, record)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-               ON CONFLICT (task, ordinal) DO UPDATE SET state = excluded.state, attempt = excluded.attempt,
+    let sql = "INSERT INTO steadfast_steps (task, ordinal, attempt, complete_by_ms, record)
+               VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (task, ordinal) DO UPDATE SET attempt = excluded.attempt,
                    complete_by_ms = excluded.complete_by_ms, record = excluded.record";
     let due = record.complete_by.map(millis);
     let mut put = transaction.prepare_cached(sql)?;
-    put.execute(params![task, ordinal(step), record.state as u8, record.attempt, due, pack(record)?])
-        .map(drop)
+    put.execute(params![task, ordinal(step), record.attempt, due, pack(record)?]).map(drop)
 }
 
 pub(crate) fn history(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Entry>> {

@@ -67,6 +67,16 @@ fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_de
 }
 
 #[test]
+fn a_clock_that_goes_back_does_not_take_the_store_with_it() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    clock.set(Time::from_millis(9_000));
+    let store = open(&folder, &clock).unwrap();
+    assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(9_000));
+    clock.set(Time::from_millis(5));
+    assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(9_000), "told, though never written");
+}
+
+#[test]
 fn a_second_owner_is_refused_and_told_what_to_do() {
     let (folder, clock) = (Folder::new(), HandClock::default());
     let store = open(&folder, &clock).unwrap();
