@@ -69,7 +69,7 @@ impl Gate {
         Self { state: Mutex::new(State { most, ..State::default() }) }
     }
 
-    /// Another number at once: who there is room for now is let in; who is in stays.
+    /// Changes how many may be in at once. Those who wait come in as far as there is room; nobody is sent out.
     pub(super) fn set_most(&self, most: Option<u32>) {
         self.state().most = most;
         self.admit();
