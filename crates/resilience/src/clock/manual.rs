@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -33,7 +33,14 @@ use super::Moment;
 #[derive(Clone)]
 pub struct VirtualClock {
     id: u32,
-    shared: Arc<Mutex<Timers>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Nanoseconds since [`Moment::ZERO`]. Apart from the timers, so that reading the time takes no lock; moved under it.
+    now: AtomicU64,
+    timers: Mutex<Timers>,
 }
 
 /// 0 and 1 are the system's clock and tokio's.
@@ -47,7 +54,6 @@ impl Default for VirtualClock {
 
 #[derive(Default)]
 struct Timers {
-    now: Moment,
     next_id: u64,
     /// Ordered by time, then by age, so that timers of one moment fire in the order they were set.
     waiting: BTreeMap<(Moment, u64), Waker>,
@@ -63,7 +69,7 @@ impl VirtualClock {
     /// The time now.
     #[must_use]
     pub fn now(&self) -> Moment {
-        self.timers().now
+        Moment::from_nanos(self.shared.now.load(Ordering::Acquire))
     }
 
     /// Moves the clock forward, waking what was due on the way in its order.
@@ -78,7 +84,7 @@ impl VirtualClock {
     /// Moves the clock to a later moment, for whoever knows that no timer waits.
     #[cfg(feature = "simulate")]
     pub(crate) fn set(&self, now: Moment) {
-        self.timers().now = now;
+        self.shared.now.store(now.as_nanos(), Ordering::Release);
     }
 
     /// A timer that ends when the clock has moved by `wait`.
@@ -87,7 +93,7 @@ impl VirtualClock {
         let mut timers = self.timers();
         let id = timers.next_id;
         timers.next_id += 1;
-        Timer { clock: self.clone(), at: timers.now + wait, id }
+        Timer { clock: self.clone(), at: self.now() + wait, id }
     }
 
     /// Runs a future to its end on this thread. Whenever it waits and nothing woke it, the clock jumps to the next
@@ -124,7 +130,7 @@ impl VirtualClock {
 
     fn jump(&self, to: Moment) {
         let mut timers = self.timers();
-        timers.now = timers.now.max(to);
+        self.shared.now.fetch_max(to.as_nanos(), Ordering::AcqRel);
         let later = match to {
             Moment::FAR => BTreeMap::new(),
             _ => timers.waiting.split_off(&(to + Duration::from_nanos(1), 0)),
@@ -135,7 +141,7 @@ impl VirtualClock {
     }
 
     fn timers(&self) -> MutexGuard<'_, Timers> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,7 +149,7 @@ impl fmt::Debug for VirtualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timers = self.timers();
         f.debug_struct("VirtualClock")
-            .field("now", &timers.now)
+            .field("now", &self.now())
             .field("waiting", &timers.waiting.len())
             .finish()
     }
@@ -170,7 +176,7 @@ impl Future for Timer {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut timers = self.clock.timers();
-        if timers.now >= self.at {
+        if self.clock.now() >= self.at {
             return Poll::Ready(());
         }
         let before = timers.waiting.insert((self.at, self.id), cx.waker().clone());

@@ -32,9 +32,15 @@ pub(super) enum Event {
 }
 
 /// Few enough pages to make at once, enough that each holds little to sort.
-const PAGES: u64 = 1 << 16;
+const PAGES: u64 = 1 << 17;
 
-type Entry = Reverse<(Moment, u64, Event)>;
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: Moment,
+    /// How many were entered before.
+    nth: u64,
+    event: Event,
+}
 
 /// One page for each piece of the time. Only the entries of the page that is open are sorted.
 pub(super) struct Agenda {
@@ -43,8 +49,12 @@ pub(super) struct Agenda {
     /// The nanoseconds of a page.
     length: u64,
     open: usize,
-    /// What the open page still holds.
-    coming: BinaryHeap<Entry>,
+    /// What the open page held when it was opened, the last first.
+    coming: Vec<Entry>,
+    /// What was entered into it since.
+    added: BinaryHeap<Reverse<Entry>>,
+    /// Pages that were used up, to be written on again.
+    blank: Vec<Vec<Entry>>,
     entered: u64,
 }
 
@@ -52,8 +62,16 @@ impl Agenda {
     /// For what happens before the end; anything later is forgotten.
     pub(super) fn new(end: Moment) -> Self {
         let length = (end.as_nanos() / PAGES).max(1);
-        let mut agenda =
-            Self { end, pages: Vec::new(), length, open: 0, coming: BinaryHeap::new(), entered: 0 };
+        let mut agenda = Self {
+            end,
+            pages: Vec::new(),
+            length,
+            open: 0,
+            coming: Vec::new(),
+            added: BinaryHeap::new(),
+            blank: Vec::new(),
+            entered: 0,
+        };
         agenda.pages.resize_with(agenda.page(end) + 1, Vec::new);
         agenda
     }
@@ -67,28 +85,46 @@ impl Agenda {
             return;
         }
         self.entered += 1;
-        let entry = Reverse((at, self.entered, event));
-        match self.page(at) {
-            page if page <= self.open => self.coming.push(entry),
-            page => self.pages[page].push(entry),
+        let entry = Entry { at, nth: self.entered, event };
+        let page = self.page(at);
+        if page <= self.open {
+            self.added.push(Reverse(entry));
+            return;
         }
+        let page = &mut self.pages[page];
+        if page.capacity() == 0 {
+            *page = self.blank.pop().unwrap_or_default();
+        }
+        page.push(entry);
     }
 
     /// The next event of the open page.
     pub(super) fn next(&mut self) -> Option<(Moment, Event)> {
-        self.coming.pop().map(|Reverse((at, _, event))| (at, event))
+        let entry = match (self.coming.last(), self.added.peek()) {
+            (Some(coming), Some(Reverse(added))) if added < coming => {
+                self.added.pop().map(|Reverse(entry)| entry)
+            }
+            (None, Some(_)) => self.added.pop().map(|Reverse(entry)| entry),
+            _ => self.coming.pop(),
+        }?;
+        Some((entry.at, entry.event))
     }
 
     /// Opens the next page; `false` after the last.
     pub(super) fn turn_page(&mut self) -> bool {
         self.open += 1;
-        let page = self.pages.get_mut(self.open);
-        page.map(|page| self.coming = BinaryHeap::from(std::mem::take(page))).is_some()
+        let Some(page) = self.pages.get_mut(self.open) else { return false };
+        let used = std::mem::replace(&mut self.coming, std::mem::take(page));
+        if used.capacity() > 0 {
+            self.blank.push(used);
+        }
+        self.coming.sort_unstable_by_key(|entry| Reverse((entry.at, entry.nth)));
+        true
     }
 
-    /// What the open page still holds, in no order.
+    /// What the open page held when it was opened and still holds.
     pub(super) fn coming(&self) -> impl Iterator<Item = Event> {
-        self.coming.iter().map(|Reverse((_, _, event))| *event)
+        self.coming.iter().map(|entry| entry.event)
     }
 }
 

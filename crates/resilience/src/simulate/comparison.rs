@@ -54,11 +54,9 @@ pub struct Comparison {
 
 impl Comparison {
     pub(super) fn of(scenario: &Scenario, policy: &Builder) -> Result<Self, BuildError> {
-        // The first one alone, so that a mistake is told once.
-        let first = scenario.run(policy)?;
-        let rest = thread::scope(|scope| {
+        let reports = thread::scope(|scope| {
             let run = |variant: Variant| (variant, scope.spawn(move || scenario.run(&variant.of(policy))));
-            let threads: Vec<_> = Variant::ALL[1..].iter().copied().map(run).collect();
+            let threads: Vec<_> = Variant::ALL.iter().copied().map(run).collect();
             let join =
                 |(variant, thread): (Variant, thread::ScopedJoinHandle<'_, Result<Report, BuildError>>)| {
                     let report = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -66,7 +64,7 @@ impl Comparison {
                 };
             threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
         })?;
-        Ok(Self { reports: std::iter::once((Variant::AsWritten, first)).chain(rest).collect() })
+        Ok(Self { reports })
     }
 
     /// Every variant with its report, the policy itself first.

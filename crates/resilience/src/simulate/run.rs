@@ -1,7 +1,6 @@
 //! The run: takes one event after the other and drives real calls with it. Nothing waits and nothing sleeps.
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::log;
 use crate::pipeline::{self, Begin, Driven, Next, Pipeline};
 use crate::problem::BuildError;
 use crate::random::Rng;
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::telemetry;
 
 pub(super) fn run(scenario: &Scenario, policy: &pipeline::Builder) -> Result<Report, BuildError> {
@@ -96,12 +95,23 @@ impl<'p> World<'p> {
     fn look_ahead(&self) {
         for event in self.agenda.coming() {
             if let Event::TimedOut(turn) | Event::Woken(turn) = event
-                && self.turns[turn.call as usize] == turn.number
-                && let Some(call) = &self.calls[turn.call as usize]
+                && let Some(call) = self.at_turn(turn)
             {
-                black_box((call.made, call.flow.was_attempted()));
+                call.flow.look_at();
             }
         }
+        for event in self.agenda.coming() {
+            if let Event::TimedOut(turn) = event
+                && let Some(call) = self.at_turn(turn)
+            {
+                call.flow.look_at_failure();
+            }
+        }
+    }
+
+    fn at_turn(&self, turn: Turn) -> Option<&Call<'p>> {
+        let place = turn.call as usize;
+        (self.turns[place] == turn.number).then(|| self.calls[place].as_ref()).flatten()
     }
 
     fn happen(&mut self, event: Event, now: Moment) {
@@ -228,12 +238,27 @@ impl<'p> World<'p> {
 /// The calls that were told that it is their turn.
 #[derive(Default)]
 struct Bells {
-    rung: Arc<Mutex<VecDeque<Turn>>>,
+    rung: Arc<Rung>,
+}
+
+#[derive(Default)]
+struct Rung {
+    /// Whether one was rung: asked after every event, and hardly ever so.
+    any: AtomicBool,
+    turns: Mutex<VecDeque<Turn>>,
+}
+
+impl Rung {
+    fn ring(&self, turn: Turn) {
+        let mut turns = lock(&self.turns);
+        turns.push_back(turn);
+        self.any.store(true, Ordering::Release);
+    }
 }
 
 /// Rings for one turn of one call.
 struct Bell {
-    rung: Arc<Mutex<VecDeque<Turn>>>,
+    rung: Arc<Rung>,
     turn: Turn,
 }
 
@@ -243,17 +268,23 @@ impl Bells {
     }
 
     fn ring(&self, turn: Turn) {
-        lock(&self.rung).push_back(turn);
+        self.rung.ring(turn);
     }
 
     fn rung(&self) -> Option<Turn> {
-        lock(&self.rung).pop_front()
+        if !self.rung.any.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut turns = lock(&self.rung.turns);
+        let turn = turns.pop_front();
+        self.rung.any.store(!turns.is_empty(), Ordering::Release);
+        turn
     }
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        lock(&self.rung).push_back(self.turn);
+        self.rung.ring(self.turn);
     }
 }
 

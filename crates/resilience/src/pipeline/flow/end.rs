@@ -8,7 +8,7 @@ use super::{Flow, Last};
 use crate::breaker::Refused;
 use crate::error::{About, Cause, Error};
 use crate::pipeline::Inner;
-use crate::retry::Stop;
+use crate::retry::{State, Stop};
 use crate::story::Story;
 
 impl<P: Deref<Target = Inner>> Flow<P> {
@@ -16,6 +16,32 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     #[cfg(feature = "simulate")]
     pub(crate) fn was_attempted(&self) -> bool {
         self.under_way || self.failed.as_ref().is_some_and(|failed| failed.story.attempts() > 0)
+    }
+
+    /// Looks at all of it but what it points to, which brings its memory near.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn look_at(&self) {
+        let times = (self.started, self.deadline, self.attempt_began, self.paid);
+        std::hint::black_box((
+            times,
+            self.key,
+            self.outer,
+            self.previous,
+            self.ticket.is_some(),
+            self.closed,
+        ));
+    }
+
+    /// Looks at what it knows of its failed attempts.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn look_at_failure(&self) {
+        if let Some(failed) = &self.failed {
+            std::hint::black_box((
+                failed.story.attempts(),
+                failed.story.elapsed(),
+                failed.retry.as_ref().map(State::retries),
+            ));
+        }
     }
 
     /// The result for the caller. A value that was judged a failure is still the caller's.
