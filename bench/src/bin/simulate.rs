@@ -29,9 +29,11 @@ struct Args {
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    let policies: [(&str, Builder); 2] = [
+    let alone = |retry| policy().retry(retry).no_budget().no_breaker();
+    let policies: [(&str, Builder); 3] = [
         ("the defaults", policy()),
-        ("retries alone, eleven attempts", policy().retry(retries()).no_budget().no_breaker()),
+        ("every second, retries alone", alone(Retry::fixed(Duration::from_secs(1)).max_retries(10))),
+        ("exponential, retries alone", alone(exponential())),
     ];
     let mut figures = Vec::new();
     for (name, policy) in &policies {
@@ -50,8 +52,10 @@ fn policy() -> Builder {
     Pipeline::builder("bench").attempt_timeout(Duration::from_secs(1))
 }
 
-fn retries() -> steadfast_resilience::retry::Builder {
-    Retry::fixed(Duration::from_secs(1)).max_retries(10)
+/// The one of the guide.
+fn exponential() -> steadfast_resilience::retry::Builder {
+    let [min, delta, max] = [1, 10, 30].map(Duration::from_secs);
+    Retry::exponential().min_backoff(min).delta_backoff(delta).max_backoff(max).max_retries(10)
 }
 
 /// One run in seconds.

@@ -70,11 +70,6 @@ pub(crate) enum CallKey {
 }
 
 impl CallKey {
-    #[inline]
-    pub(crate) fn fresh() -> Self {
-        Self::Numbered(next_number())
-    }
-
     pub(crate) fn get(self) -> IdempotencyKey {
         match self {
             Self::Given(key) => key,
@@ -86,8 +81,9 @@ impl CallKey {
 /// Numbers a thread takes at once from the shared counter, so that threads do not meet there on every call.
 const BLOCK: u64 = 1 << 16;
 
+/// A number that no other call of this process has.
 #[inline]
-fn next_number() -> u64 {
+pub(crate) fn next_number() -> u64 {
     static BLOCKS: AtomicU64 = AtomicU64::new(0);
     thread_local! { static NEXT: Cell<u64> = const { Cell::new(0) }; }
     NEXT.with(|next| {

@@ -149,11 +149,17 @@ pub struct State {
     started: Moment,
     retries: u32,
     last_wait: Duration,
+    rng: Rng,
+    /// What only few need: not made for the others.
+    special: Option<Box<Special>>,
+}
+
+#[derive(Debug, Default)]
+struct Special {
     /// Retries made under each rule, by its place in the settings.
     rule_retries: Vec<u32>,
     /// The instances of the user's own policies: of the strategy (`None`) and of rules, by their place.
     custom: Vec<(Option<usize>, Box<dyn Policy>)>,
-    rng: Rng,
 }
 
 impl State {
@@ -180,14 +186,7 @@ impl Retry {
     /// The same, with random numbers of your own: a seed replays the waits.
     #[must_use]
     pub fn start_with(&self, now: Moment, rng: Rng) -> State {
-        State {
-            started: now,
-            retries: 0,
-            last_wait: Duration::ZERO,
-            rule_retries: Vec::new(),
-            custom: Vec::new(),
-            rng,
-        }
+        State { started: now, retries: 0, last_wait: Duration::ZERO, rng, special: None }
     }
 
     /// The state of a call that was begun earlier and has used some retries, such as one read from a store. Counts by
@@ -267,12 +266,13 @@ impl Retry {
 impl State {
     /// Counts a retry under a rule; returns those used before, or stops when the rule's own count is used up.
     fn count_rule(&mut self, rules: &[Rule], place: usize) -> Result<u32, Stop> {
-        self.rule_retries.resize(rules.len(), 0);
-        let used = self.rule_retries[place];
+        let retries = &mut self.special.get_or_insert_default().rule_retries;
+        retries.resize(rules.len(), 0);
+        let used = retries[place];
         if rules[place].max_retries.is_some_and(|max| used >= max) {
             return Err(Stop::MaxRetries);
         }
-        self.rule_retries[place] = used.saturating_add(1);
+        retries[place] = used.saturating_add(1);
         Ok(used)
     }
 
@@ -287,11 +287,12 @@ impl State {
         let Some(policy) = strategy.custom() else {
             return strategy.wait(n, &mut Draw { jitter, previous: self.last_wait, rng: &mut self.rng });
         };
-        let slot = self.custom.iter().position(|(of, _)| *of == place).unwrap_or_else(|| {
-            self.custom.push((place, policy.fresh()));
-            self.custom.len() - 1
+        let custom = &mut self.special.get_or_insert_default().custom;
+        let slot = custom.iter().position(|(of, _)| *of == place).unwrap_or_else(|| {
+            custom.push((place, policy.fresh()));
+            custom.len() - 1
         });
-        self.custom[slot].1.next(n, failure)
+        custom[slot].1.next(n, failure)
     }
 }
 

@@ -31,101 +31,114 @@ pub(super) enum Event {
     Woken(Turn),
 }
 
-/// Few enough pages to make at once, enough that each holds little to sort.
-const PAGES: u64 = 1 << 17;
+/// Few enough that what is written to all of them in turn stays near.
+const CHAPTERS: u64 = 1 << 10;
+/// Pages of a chapter: each holds little to sort.
+const PAGES: u64 = 1 << 7;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    at: Moment,
-    /// How many were entered before.
-    nth: u64,
-    event: Event,
-}
+type Entry = (Moment, Event);
 
-/// One page for each piece of the time. Only the entries of the page that is open are sorted.
+/// The time in chapters, and the chapter that is open in pages. Each holds its entries in the order they were entered;
+/// only those of the page that is open are sorted.
 pub(super) struct Agenda {
     end: Moment,
-    pages: Vec<Vec<Entry>>,
     /// The nanoseconds of a page.
     length: u64,
-    open: usize,
-    /// What the open page held when it was opened, the last first.
+    /// Of those that are not open yet.
+    chapters: Vec<Vec<Entry>>,
+    /// Of the chapter that is open.
+    pages: Vec<Vec<Entry>>,
+    /// The page that is open, from the beginning of time.
+    open: u64,
+    /// What the open page held when it was opened, by time.
     coming: Vec<Entry>,
-    /// What was entered into it since.
-    added: BinaryHeap<Reverse<Entry>>,
-    /// Pages that were used up, to be written on again.
+    /// How many of them came.
+    came: usize,
+    /// What was entered into it since, numbered.
+    added: BinaryHeap<Reverse<(Moment, u64, Event)>>,
+    /// Chapters that were used up, to be written on again.
     blank: Vec<Vec<Entry>>,
+    /// Into open pages, so far.
     entered: u64,
 }
 
 impl Agenda {
     /// For what happens before the end; anything later is forgotten.
     pub(super) fn new(end: Moment) -> Self {
-        let length = (end.as_nanos() / PAGES).max(1);
-        let mut agenda = Self {
+        let length = end.as_nanos() / (CHAPTERS * PAGES) + 1;
+        Self {
             end,
-            pages: Vec::new(),
             length,
+            chapters: (0..CHAPTERS).map(|_| Vec::new()).collect(),
+            pages: (0..PAGES).map(|_| Vec::new()).collect(),
             open: 0,
             coming: Vec::new(),
+            came: 0,
             added: BinaryHeap::new(),
             blank: Vec::new(),
             entered: 0,
-        };
-        agenda.pages.resize_with(agenda.page(end) + 1, Vec::new);
-        agenda
-    }
-
-    fn page(&self, at: Moment) -> usize {
-        usize::try_from(at.as_nanos() / self.length).unwrap_or(usize::MAX)
+        }
     }
 
     pub(super) fn enter(&mut self, at: Moment, event: Event) {
         if at >= self.end {
             return;
         }
-        self.entered += 1;
-        let entry = Entry { at, nth: self.entered, event };
-        let page = self.page(at);
+        let page = at.as_nanos() / self.length;
         if page <= self.open {
-            self.added.push(Reverse(entry));
-            return;
+            self.entered += 1;
+            self.added.push(Reverse((at, self.entered, event)));
+        } else if page / PAGES == self.open / PAGES {
+            self.pages[place(page % PAGES)].push((at, event));
+        } else {
+            let chapter = &mut self.chapters[place(page / PAGES)];
+            if chapter.capacity() == 0 {
+                *chapter = self.blank.pop().unwrap_or_default();
+            }
+            chapter.push((at, event));
         }
-        let page = &mut self.pages[page];
-        if page.capacity() == 0 {
-            *page = self.blank.pop().unwrap_or_default();
-        }
-        page.push(entry);
     }
 
     /// The next event of the open page.
-    pub(super) fn next(&mut self) -> Option<(Moment, Event)> {
-        let entry = match (self.coming.last(), self.added.peek()) {
-            (Some(coming), Some(Reverse(added))) if added < coming => {
-                self.added.pop().map(|Reverse(entry)| entry)
-            }
-            (None, Some(_)) => self.added.pop().map(|Reverse(entry)| entry),
-            _ => self.coming.pop(),
-        }?;
-        Some((entry.at, entry.event))
+    pub(super) fn next(&mut self) -> Option<Entry> {
+        let coming = self.coming.get(self.came);
+        if let Some(Reverse((at, _, event))) = self.added.peek()
+            && coming.is_none_or(|coming| *at < coming.0)
+        {
+            let added = (*at, *event);
+            self.added.pop();
+            return Some(added);
+        }
+        self.came += usize::from(coming.is_some());
+        coming.copied()
     }
 
     /// Opens the next page; `false` after the last.
     pub(super) fn turn_page(&mut self) -> bool {
         self.open += 1;
-        let Some(page) = self.pages.get_mut(self.open) else { return false };
-        let used = std::mem::replace(&mut self.coming, std::mem::take(page));
-        if used.capacity() > 0 {
-            self.blank.push(used);
+        if self.open.is_multiple_of(PAGES) {
+            let Some(chapter) = self.chapters.get_mut(place(self.open / PAGES)) else { return false };
+            let mut entries = std::mem::take(chapter);
+            for entry in entries.drain(..) {
+                self.pages[place(entry.0.as_nanos() / self.length % PAGES)].push(entry);
+            }
+            self.blank.push(entries);
         }
-        self.coming.sort_unstable_by_key(|entry| Reverse((entry.at, entry.nth)));
+        self.coming.clear();
+        self.came = 0;
+        std::mem::swap(&mut self.coming, &mut self.pages[place(self.open % PAGES)]);
+        self.coming.sort_by_key(|(at, _)| *at);
         true
     }
 
-    /// What the open page held when it was opened and still holds.
+    /// What the open page held when it was opened.
     pub(super) fn coming(&self) -> impl Iterator<Item = Event> {
-        self.coming.iter().map(|entry| entry.event)
+        self.coming.iter().map(|(_, event)| *event)
     }
+}
+
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

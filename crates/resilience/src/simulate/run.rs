@@ -31,17 +31,11 @@ pub(super) fn run(scenario: &Scenario, policy: &pipeline::Builder) -> Result<Rep
     Ok(Report::new(scenario, &ledger, attempt_timeout))
 }
 
-/// One call under way.
-struct Call<'p> {
-    flow: Driven<'p>,
-    made: Moment,
-}
-
 struct World<'p> {
     clock: VirtualClock,
     clients: &'p [Pipeline],
     /// Calls under way, by number; the places of those that ended are used again.
-    calls: Vec<Option<Call<'p>>>,
+    calls: Vec<Option<Driven<'p>>>,
     /// Whose turn it is in each of them. Apart, since most of what the service answers is for callers who gave up.
     turns: Vec<u32>,
     free: Vec<u32>,
@@ -97,19 +91,19 @@ impl<'p> World<'p> {
             if let Event::TimedOut(turn) | Event::Woken(turn) = event
                 && let Some(call) = self.at_turn(turn)
             {
-                call.flow.look_at();
+                call.look_at();
             }
         }
         for event in self.agenda.coming() {
             if let Event::TimedOut(turn) = event
                 && let Some(call) = self.at_turn(turn)
             {
-                call.flow.look_at_failure();
+                call.look_at_failure();
             }
         }
     }
 
-    fn at_turn(&self, turn: Turn) -> Option<&Call<'p>> {
+    fn at_turn(&self, turn: Turn) -> Option<&Driven<'p>> {
         let place = turn.call as usize;
         (self.turns[place] == turn.number).then(|| self.calls[place].as_ref()).flatten()
     }
@@ -131,7 +125,7 @@ impl<'p> World<'p> {
         self.agenda.enter(now + self.arrivals.gap(), Event::Arrival);
         self.ledger.offered(now);
         let client = &self.clients[self.arrivals.client(self.clients.len())];
-        let call = Call { flow: client.drive(), made: now };
+        let call = client.drive();
         let number = match self.free.pop() {
             Some(number) => {
                 self.calls[number as usize] = Some(call);
@@ -151,10 +145,10 @@ impl<'p> World<'p> {
     fn begin(&mut self, number: u32, now: Moment) {
         let turn = self.new_turn(number);
         let Some(call) = &mut self.calls[number as usize] else { return };
-        match call.flow.begin() {
+        match call.begin() {
             Begin::Wait(wait) => {
                 // A place under a limit may become free sooner.
-                if call.flow.is_called(&self.bells.bell(turn)) {
+                if call.is_called(&self.bells.bell(turn)) {
                     self.bells.ring(turn);
                 }
                 self.agenda.enter(now + wait, Event::Woken(turn));
@@ -181,21 +175,21 @@ impl<'p> World<'p> {
     }
 
     /// The call, if this is still its turn.
-    fn call(&mut self, turn: Turn) -> Option<&mut Call<'p>> {
+    fn call(&mut self, turn: Turn) -> Option<&mut Driven<'p>> {
         let place = turn.call as usize;
         (self.turns[place] == turn.number).then(|| self.calls[place].as_mut()).flatten()
     }
 
     fn ended(&mut self, turn: Turn, outcome: Result<(), Failure>, now: Moment) {
         if let Some(call) = self.call(turn) {
-            let next = call.flow.ended(&outcome, &ErrorsOnly);
+            let next = call.ended(&outcome, &ErrorsOnly);
             self.follow(turn.call, next, now);
         }
     }
 
     fn timed_out(&mut self, turn: Turn, now: Moment) {
         if let Some(call) = self.call(turn) {
-            let next = call.flow.timed_out();
+            let next = call.timed_out();
             self.follow(turn.call, next, now);
         }
     }
@@ -220,9 +214,9 @@ impl<'p> World<'p> {
     fn close(&mut self, number: u32, succeeded: bool, now: Moment) {
         let Some(call) = self.calls[number as usize].take() else { return };
         match succeeded {
-            true => self.ledger.succeeded(call.made, now),
-            false if call.flow.was_attempted() => self.ledger.failed(call.made),
-            false => self.ledger.refused(call.made),
+            true => self.ledger.succeeded(call.started(), now),
+            false if call.was_attempted() => self.ledger.failed(call.started()),
+            false => self.ledger.refused(call.started()),
         }
         self.free.push(number);
     }

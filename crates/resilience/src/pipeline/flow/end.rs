@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::{Flow, Last};
 use crate::breaker::Refused;
+#[cfg(feature = "simulate")]
+use crate::clock::Moment;
 use crate::error::{About, Cause, Error};
 use crate::pipeline::Inner;
 use crate::retry::{State, Stop};
@@ -18,13 +20,21 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         self.under_way || self.failed.as_ref().is_some_and(|failed| failed.story.attempts() > 0)
     }
 
-    /// Looks at all of it but what it points to, which brings its memory near.
+    /// When it was first driven.
+    #[cfg(feature = "simulate")]
+    pub(crate) fn started(&self) -> Moment {
+        self.started
+    }
+
+    /// Looks at all of it but its failed attempts, which brings the memory near.
     #[cfg(feature = "simulate")]
     pub(crate) fn look_at(&self) {
+        let rules = self.pipeline.reclassify.len();
         let times = (self.started, self.deadline, self.attempt_began, self.paid);
         std::hint::black_box((
             times,
-            self.key,
+            rules,
+            self.nth,
             self.outer,
             self.previous,
             self.ticket.is_some(),

@@ -20,7 +20,7 @@ use crate::breaker::{Breaker, Refused};
 use crate::cancel::Listener;
 use crate::classify::{Class, Classifier, Kind, Verdict};
 use crate::clock::Moment;
-use crate::key::CallKey;
+use crate::key::{self, CallKey};
 use crate::limit::Taken;
 use crate::log;
 use crate::retry::{At, Budget, Decision, Nested, Retry, State, Stop};
@@ -33,7 +33,8 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
     pub(crate) options: Option<Box<Options>>,
     started: Moment,
     deadline: Option<Moment>,
-    key: CallKey,
+    /// Among all calls of this process; its key comes from it, unless it was given one.
+    nth: u64,
     begun: bool,
     /// Whether an attempt has begun and not ended.
     under_way: bool,
@@ -100,7 +101,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         Self {
             started: Moment::ZERO,
             deadline: None,
-            key: own.and_then(|own| own.key).map_or_else(CallKey::fresh, CallKey::Given),
+            nth: key::next_number(),
             begun: false,
             under_way: false,
             number: 0,
@@ -122,6 +123,11 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     #[inline]
     fn own<T>(&self, choice: impl FnOnce(&Options) -> Option<T>) -> Option<T> {
         self.options.as_deref().and_then(choice)
+    }
+
+    #[inline]
+    fn key(&self) -> CallKey {
+        self.own(|own| own.key).map_or(CallKey::Numbered(self.nth), CallKey::Given)
     }
 
     pub(crate) fn listener(&self) -> Option<&Listener> {
@@ -257,7 +263,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         Attempt {
             number: self.number,
             hedge: 0,
-            key: self.key,
+            key: self.key(),
             deadline: self.deadline,
             time_left,
             server_timeout: self.own(|own| own.server_timeout).or(self.pipeline.server_timeout),
@@ -380,7 +386,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             failure: *verdict,
             wait: None,
         };
-        let (key, calls, kept) = (self.key, self.nesting().calls, self.pipeline.story_kept);
+        let (key, calls, kept) = (self.key(), self.nesting().calls, self.pipeline.story_kept);
         let begin = || Box::new(Failed { story: Story::new(key.get(), calls, kept), retry: None });
         self.failed.get_or_insert_with(begin).story.add(tried);
         let decision = self.decide(verdict, now);

@@ -26,7 +26,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             pipeline: &self.pipeline.name,
             operation: self.operation(),
             breaker: self.own_breaker().map(Breaker::name),
-            key: self.key,
+            key: self.key(),
             retry: self.retry(),
             clock: &self.pipeline.clock,
             started: self.started,
