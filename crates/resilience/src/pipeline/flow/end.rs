@@ -6,54 +6,12 @@ use std::sync::Arc;
 
 use super::{Flow, Last};
 use crate::breaker::Refused;
-#[cfg(feature = "simulate")]
-use crate::clock::Moment;
 use crate::error::{About, Cause, Error};
 use crate::pipeline::Inner;
-use crate::retry::{State, Stop};
+use crate::retry::Stop;
 use crate::story::Story;
 
 impl<P: Deref<Target = Inner>> Flow<P> {
-    /// Whether an attempt was made.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn was_attempted(&self) -> bool {
-        self.under_way || self.failed.as_ref().is_some_and(|failed| failed.story.attempts() > 0)
-    }
-
-    /// When it was first driven.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn started(&self) -> Moment {
-        self.started
-    }
-
-    /// Looks at all of it but its failed attempts, which brings the memory near.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn look_at(&self) {
-        let rules = self.pipeline.reclassify.len();
-        let times = (self.started, self.deadline, self.attempt_began, self.paid);
-        std::hint::black_box((
-            times,
-            rules,
-            self.nth,
-            self.outer,
-            self.previous,
-            self.ticket.is_some(),
-            self.closed,
-        ));
-    }
-
-    /// Looks at what it knows of its failed attempts.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn look_at_failure(&self) {
-        if let Some(failed) = &self.failed {
-            std::hint::black_box((
-                failed.story.attempts(),
-                failed.story.elapsed(),
-                failed.retry.as_ref().map(State::retries),
-            ));
-        }
-    }
-
     /// The result for the caller. A value that was judged a failure is still the caller's.
     #[inline]
     pub(crate) fn finish<T, E>(

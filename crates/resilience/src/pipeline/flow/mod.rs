@@ -4,6 +4,8 @@
 //! neither an attempt nor budget, and nothing is held while a call waits.
 
 mod end;
+#[cfg(feature = "simulate")]
+mod look;
 mod room;
 mod told;
 
