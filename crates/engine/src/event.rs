@@ -19,6 +19,13 @@ pub enum Event {
         /// Whether the step is to run.
         holds: bool,
     },
+    /// A condition could not be evaluated: its step fails for good.
+    Unjudged {
+        /// Whose.
+        step: StepId,
+        /// What was wrong, in words.
+        why: Arc<str>,
+    },
     /// The service has room: the attempt is to begin.
     Granted {
         /// Which step, or its undo.
@@ -68,8 +75,14 @@ pub enum Event {
     },
     /// The task's deadline has passed.
     DeadlinePassed,
-    /// Somebody wants the task undone.
+    /// Somebody wants the task undone before it has ended.
     Cancelled {
+        /// Who and why.
+        cause: Cause,
+    },
+    /// Somebody wants a task undone that has completed, or that has failed: what can be undone is, and undos that failed
+    /// are tried again.
+    UndoAsked {
         /// Who and why.
         cause: Cause,
     },
@@ -82,6 +95,13 @@ pub enum Answer {
     Completed,
     /// It is not.
     Failed(Failure),
+    /// Nothing was called: no failure is counted, and the step is parked.
+    NotMade {
+        /// What it waits for.
+        block: Block,
+        /// When to ask again.
+        until: Time,
+    },
 }
 
 /// How an attempt failed.

@@ -11,6 +11,8 @@ CREATE TABLE steadfast_tasks (
     namespace TEXT NOT NULL,
     workflow TEXT NOT NULL,
     version INTEGER NOT NULL,
+    -- As a signed number.
+    shape INTEGER NOT NULL,
     key TEXT,
     state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6),
     head BLOB NOT NULL,

@@ -109,6 +109,14 @@ impl Tasks for Sqlite {
         }))
     }
 
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        ready(self.read(|transaction| task::owned(transaction, node)))
+    }
+
+    fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        ready(self.read(|transaction| task::open_tasks(transaction)))
+    }
+
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
         ready(self.read(|transaction| tasks.iter().map(|id| task::stored(transaction, *id)).collect()))
     }
@@ -141,11 +149,15 @@ impl Mailbox for Sqlite {
 }
 
 impl Overdue for Sqlite {
-    fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
         let wall = self.wall();
         ready(self.read(|transaction| {
             let now = node::now(transaction, wall)?;
-            task::overdue(transaction, most, now)
+            task::overdue(transaction, behind, most, now)
         }))
     }
 }

@@ -14,6 +14,8 @@ use crate::write::{ordinal, put_step};
 
 /// The place of the input among a task's payloads.
 const INPUT: i64 = -1;
+/// The place of a task's deadline among its steps that are overdue.
+const DEADLINE: i64 = -1;
 
 pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
     let task = id(new.id.as_u128());
@@ -27,14 +29,15 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
         return Ok(if same { Submitted::Seen(first) } else { Submitted::OtherInput(first) });
     }
     let head = new.task.head();
-    let sql = "INSERT INTO steadfast_tasks (id, namespace, workflow, version, key, state, head, deadline_ms, ending,
+    let sql = "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, head, deadline_ms, ending,
                    epoch, revision, owner, wake_at_ms, submitted_at_ms)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)";
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)";
     transaction.prepare_cached(sql)?.execute(params![
         task,
         &*new.namespace,
         &*new.workflow,
         new.version,
+        new.shape.cast_signed(),
         new.key.as_deref(),
         state(head.state),
         pack(head)?,
@@ -98,7 +101,7 @@ pub(crate) fn claim(
 
 pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
-        "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms
+        "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
     let steps = steps(transaction, task)?;
@@ -109,6 +112,7 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
             namespace: Arc::from(row.get::<_, String>(0)?),
             workflow: Arc::from(row.get::<_, String>(1)?),
             version: row.get(2)?,
+            shape: row.get::<_, i64>(10)?.cast_unsigned(),
             key: row.get::<_, Option<String>>(3)?.map(Arc::from),
             task: Task::from_rows(head, steps),
             epoch: row.get::<_, i64>(5)?.unsigned_abs(),
@@ -137,20 +141,49 @@ pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Re
         .optional()
 }
 
-pub(crate) fn overdue(transaction: &Connection, most: usize, now: Time) -> rusqlite::Result<Vec<Overdued>> {
-    let sql = "SELECT s.task, s.ordinal, s.attempt, s.complete_by_ms AS since FROM steadfast_steps s
-                   JOIN steadfast_tasks t ON t.id = s.task
-                   WHERE s.complete_by_ms <= ?1 AND t.state < 4
-               UNION ALL
-               SELECT id, NULL, NULL, deadline_ms FROM steadfast_tasks
-                   WHERE deadline_ms <= ?1 AND ending = 0 AND state < 4
-               ORDER BY since, 1 LIMIT ?2";
+/// What is past its time, behind the given one.
+pub(crate) fn overdue(
+    transaction: &Connection,
+    behind: Option<Overdued>,
+    most: usize,
+    now: Time,
+) -> rusqlite::Result<Vec<Overdued>> {
+    let sql = "SELECT task, ordinal, attempt, since FROM (
+                   SELECT s.task AS task, s.ordinal AS ordinal, s.attempt AS attempt, s.complete_by_ms AS since
+                       FROM steadfast_steps s JOIN steadfast_tasks t ON t.id = s.task
+                       WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.state < 4
+                   UNION ALL
+                   SELECT id, -1, 0, deadline_ms FROM steadfast_tasks
+                       WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND state < 4
+               ) WHERE (since, task, ordinal) > (?3, ?4, ?5) ORDER BY since, task, ordinal LIMIT ?2";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let (since, task, place) = match behind {
+        None => (i64::MIN, [0; 16], 0),
+        Some(behind) => {
+            let place = behind.attempt.map_or(DEADLINE, |(step, _)| ordinal(step));
+            (millis(behind.since), id(behind.task.as_u128()), place)
+        }
+    };
     let mut find = transaction.prepare_cached(sql)?;
-    let rows = find.query_map((millis(now), most), |row| {
-        let step = row.get::<_, Option<u16>>(1)?.map(StepId::at);
-        let attempt = row.get::<_, Option<u32>>(2)?;
-        Ok(Overdued { task: task_id(row, 0)?, attempt: step.zip(attempt), since: time(row.get(3)?) })
+    let rows = find.query_map(params![millis(now), most, since, task, place], |row| {
+        let attempt = match row.get::<_, i64>(1)? {
+            DEADLINE => None,
+            _ => Some((StepId::at(row.get(1)?), row.get(2)?)),
+        };
+        Ok(Overdued { task: task_id(row, 0)?, attempt, since: time(row.get(3)?) })
     })?;
     rows.collect()
+}
+
+pub(crate) fn owned(transaction: &Connection, node: NodeId) -> rusqlite::Result<Vec<TaskId>> {
+    let sql =
+        "SELECT id FROM steadfast_tasks WHERE owner = ? AND owner IS NOT NULL AND state < 4 ORDER BY id";
+    transaction.prepare_cached(sql)?.query_map([id(node.as_u128())], |row| task_id(row, 0))?.collect()
+}
+
+pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {
+    // Each is in exactly one of two small indexes.
+    let sql = "SELECT (SELECT count(*) FROM steadfast_tasks WHERE owner IS NULL AND state < 4)
+                    + (SELECT count(*) FROM steadfast_tasks WHERE owner IS NOT NULL AND state < 4)";
+    transaction.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }

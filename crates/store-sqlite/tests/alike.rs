@@ -85,7 +85,17 @@ impl Both {
         let namespace = Arc::from(if self.rng.bool() { "x" } else { "" });
         let (id, input) = (self.task(), self.text());
         let task = Task::new(&self.definition, self.clock.now());
-        Submission { id, namespace, workflow: Arc::from("w"), version: 3, key, input, task, owner }
+        Submission {
+            id,
+            namespace,
+            workflow: Arc::from("w"),
+            version: 3,
+            shape: u64::MAX - 5,
+            key,
+            input,
+            task,
+            owner,
+        }
     }
 
     fn event(&mut self, task: &Task) -> Event {
@@ -154,7 +164,7 @@ impl Both {
                     false => same!(self, leave(node)),
                 }
             }
-            10 => drop(same!(self, overdue(9))),
+            10 => drop(same!(self, overdue(None, 9))),
             _ => self.clock.advance(Duration::from_millis(self.rng.u64(0..6_000))),
         }
     }

@@ -34,6 +34,7 @@ fn submission(now: Time) -> Submission {
         namespace: Arc::from("shop"),
         workflow: Arc::from("w"),
         version: 1,
+        shape: 7,
         key: Some(Arc::from("order-1")),
         input: Payload::from(&b"input"[..]),
         task: Task::new(&workflow(), now),

@@ -53,6 +53,12 @@ pub trait Tasks {
     /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send;
 
+    /// The tasks that a node owns and that are not at rest: for one that does not know what became of its claim.
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send;
+
+    /// How many tasks are not at rest.
+    fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send;
+
     /// Tasks as they are; `None` for one that does not exist.
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send;
 
@@ -77,8 +83,13 @@ pub trait Mailbox {
 
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
 pub trait Overdue {
-    /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many.
-    fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send;
+    /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many; only those
+    /// behind the given one, so that what nobody here can recover does not stand in the way of the rest.
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send;
 }
 
 /// Nodes and their leases, by the store's clock.

@@ -22,6 +22,8 @@ pub struct Submission {
     pub workflow: Arc<str>,
     /// Which version of it.
     pub version: u32,
+    /// The shape of that version, as the program had it that submitted.
+    pub shape: u64,
     /// Under the same key the same workflow of the same namespace runs once.
     pub key: Option<Arc<str>>,
     /// What it is to work on.
@@ -67,6 +69,8 @@ pub struct Stored {
     pub workflow: Arc<str>,
     /// Which version of it.
     pub version: u32,
+    /// The shape of that version when it was submitted: rows of one shape make no sense to another.
+    pub shape: u64,
     /// The key that it was submitted under.
     pub key: Option<Arc<str>>,
     /// Its rows.
@@ -139,15 +143,15 @@ pub struct Mail {
     pub body: Payload,
 }
 
-/// Something past its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Something past its time. They are in order: longest overdue first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Overdued {
+    /// Since when.
+    pub since: Time,
     /// Whose.
     pub task: TaskId,
     /// The attempt that has not answered; `None` for the deadline of the task.
     pub attempt: Option<(StepId, u32)>,
-    /// Since when.
-    pub since: Time,
 }
 
 /// Which payload.

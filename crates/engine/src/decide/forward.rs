@@ -1,9 +1,11 @@
 //! Steps on their way forward: unlocked, begun, answered, silent.
 
+use std::sync::Arc;
+
 use super::Followed;
 use super::draft::Draft;
 use crate::definition::{OnFailure, StepId};
-use crate::event::{Effect, Failure};
+use crate::event::{Block, Effect, Failure};
 use crate::plan::{Ask, Dispatch, Ignored};
 use crate::task::{Cause, End, Ending, StepState, TaskState, Turn, UndoState};
 use crate::time::Time;
@@ -31,11 +33,21 @@ impl Draft<'_> {
         false
     }
 
-    pub(super) fn judged(&mut self, id: StepId, holds: bool) -> Followed {
+    fn must_wait_for_judgement(&self, id: StepId) -> Followed {
         let waits = self.record(id).state == StepState::Pending && self.head().state != TaskState::Pending;
-        if !waits || self.head().ending.is_some() || !self.is_unlocked(id) {
-            return Err(Ignored::NotNow);
-        }
+        let waits = waits && self.head().ending.is_none() && self.is_unlocked(id);
+        if waits { Ok(()) } else { Err(Ignored::NotNow) }
+    }
+
+    pub(super) fn unjudged(&mut self, id: StepId, why: &Arc<str>) -> Followed {
+        self.must_wait_for_judgement(id)?;
+        self.change(id, |record| record.last_failure = Some(Arc::clone(why)));
+        self.give_up(id);
+        Ok(())
+    }
+
+    pub(super) fn judged(&mut self, id: StepId, holds: bool) -> Followed {
+        self.must_wait_for_judgement(id)?;
         match holds {
             true => self.make_ready(id),
             false => {
@@ -87,6 +99,15 @@ impl Draft<'_> {
                 self.wait(id, at);
             }
             _ => self.give_up(id),
+        }
+    }
+
+    /// An attempt, of a step or of its undo, that called nothing.
+    pub(super) fn not_made(&mut self, id: StepId, block: &Block, until: Time) {
+        let forward = !self.record(id).is_undoing();
+        self.park(id, block.clone(), Some(until));
+        if forward && self.head().ending.is_some() {
+            self.drain();
         }
     }
 

@@ -22,7 +22,11 @@ use crate::time::Time;
 #[must_use]
 pub fn decide(definition: &Definition, task: &Task, event: &Event, now: Time) -> Plan {
     let mut draft = Draft::new(definition, task, now);
-    let done = if task.state().is_at_rest() { Err(Ignored::Ended) } else { draft.follow(event) };
+    let done = match event {
+        Event::UndoAsked { cause } => draft.undo_asked(cause),
+        _ if task.state().is_at_rest() => Err(Ignored::Ended),
+        _ => draft.follow(event),
+    };
     match done {
         Ok(()) => draft.finish(),
         Err(ignored) => Plan { ignored: Some(ignored), ..Plan::default() },
@@ -37,6 +41,7 @@ impl Draft<'_> {
         match event {
             Event::Claimed => self.claimed(),
             Event::Judged { step, holds } => self.judged(*step, *holds),
+            Event::Unjudged { step, why } => self.unjudged(*step, why),
             Event::Granted { step } => self.granted(*step),
             Event::Refused { step, block, until } => self.refused(*step, block, *until),
             Event::Released { step } => self.released(*step),
@@ -46,6 +51,7 @@ impl Draft<'_> {
             Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
             Event::DeadlinePassed => self.deadline_passed(),
             Event::Cancelled { cause } => self.cancelled(cause),
+            Event::UndoAsked { cause } => self.undo_asked(cause),
         }
     }
 
@@ -136,6 +142,7 @@ impl Draft<'_> {
             (false, Answer::Failed(failure)) => self.failed(id, failure),
             (true, Answer::Completed) => self.undone(id),
             (true, Answer::Failed(failure)) => self.undo_failed(id, failure),
+            (_, Answer::NotMade { block, until }) => self.not_made(id, block, *until),
         }
         Ok(())
     }
@@ -182,7 +189,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn cancelled(&mut self, cause: &Cause) -> Followed {
+    pub(crate) fn cancelled(&mut self, cause: &Cause) -> Followed {
         if self.head().ending.is_some() {
             return Err(Ignored::Ending);
         }

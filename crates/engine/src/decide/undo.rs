@@ -4,11 +4,28 @@ use super::Followed;
 use super::draft::Draft;
 use crate::definition::StepId;
 use crate::event::Failure;
-use crate::plan::Dispatch;
-use crate::task::{StepState, TaskState, Turn, UndoState};
+use crate::plan::{Dispatch, Ignored};
+use crate::task::{Cause, End, Ending, StepState, TaskState, Turn, UndoState};
 use crate::time::Time;
 
 impl Draft<'_> {
+    /// A task at rest is to be undone after all.
+    pub(super) fn undo_asked(&mut self, cause: &Cause) -> Followed {
+        match self.head().state {
+            TaskState::Completed | TaskState::Failed => {}
+            TaskState::Undone => return Err(Ignored::Ended),
+            _ => return self.cancelled(cause),
+        }
+        if self.head().no_return {
+            return Err(Ignored::NoReturn);
+        }
+        let head = self.head_mut();
+        head.state = TaskState::Undoing;
+        head.ending = Some(Ending { end: End::Undo, cause: cause.clone(), drained: true });
+        self.plan_undo();
+        Ok(())
+    }
+
     /// Marks what has to be undone, and begins with what nothing came after.
     pub(super) fn plan_undo(&mut self) {
         let mut open = 0;
@@ -28,19 +45,35 @@ impl Draft<'_> {
     /// Whether a step has to be undone: what completed, and what may have happened.
     fn mark(&mut self, id: StepId) -> bool {
         let (step, record) = (self.definition.step(id), self.record(id));
+        match (record.undo, record.state) {
+            (UndoState::Done, _) => return false,
+            (UndoState::Pending, _) => return true,
+            // Tried before, without success: once more.
+            (UndoState::Failed, StepState::UndoFailed) => {
+                let state = if record.may_have_happened { StepState::Unknown } else { StepState::Completed };
+                self.arm(id, state);
+                return true;
+            }
+            _ => {}
+        }
         let happened = record.state == StepState::Completed;
         if step.undo_settings().is_none() || !(happened || record.may_have_happened) {
             return false;
         }
         if happened || step.is_undone_when_unknown() {
             let state = record.state;
-            self.turn(id, Turn::Undo(UndoState::Pending, state));
-            self.change(id, |record| (record.failures, record.calls) = (0, 0));
+            self.arm(id, state);
         } else {
             // It may have happened, and to undo what did not happen is not safe.
             self.turn(id, Turn::Undo(UndoState::Failed, StepState::Unknown));
         }
         true
+    }
+
+    /// The undo of a step is to be made, and its failures are counted from here.
+    fn arm(&mut self, id: StepId, state: StepState) {
+        self.turn(id, Turn::Undo(UndoState::Pending, state));
+        self.change(id, |record| (record.failures, record.calls, record.owner_deaths) = (0, 0, 0));
     }
 
     /// Begins the undo of a step if everything that came after it is undone, at whatever distance.

@@ -114,6 +114,27 @@ impl Definition {
         &self.dependents[id.ordinal()]
     }
 
+    /// A number that tells whether two workflows have the same shape: the same steps at the same places, in the same
+    /// order, with the same services, conditions and undos. Times are not part of it. It never changes over versions of
+    /// this library: rows of one shape make no sense to another.
+    #[must_use]
+    pub fn shape(&self) -> u64 {
+        // FNV-1a.
+        let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+        let mut mix = |bytes: &[u8]| {
+            for byte in bytes.iter().chain(&[0xFF]) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+            }
+        };
+        for (step, before) in self.steps.iter().zip(&self.before) {
+            mix(step.name().as_bytes());
+            mix(step.service().as_bytes());
+            mix(&[u8::from(step.is_conditional()), u8::from(step.undo_settings().is_some())]);
+            before.iter().for_each(|earlier| mix(&earlier.0.to_le_bytes()));
+        }
+        hash
+    }
+
     /// The services that it calls, each once.
     #[must_use]
     pub fn services(&self) -> Vec<&str> {

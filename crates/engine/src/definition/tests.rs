@@ -137,3 +137,24 @@ fn behind_a_point_of_no_return_a_failure_is_an_error() {
     let all = ["a", "ship", "mail", "tell"].map(means);
     assert_eq!(all, [OnFailure::Undo, OnFailure::Undo, OnFailure::Error, OnFailure::Continue]);
 }
+
+#[test]
+fn the_shape_is_of_what_the_rows_mean() {
+    let shape = |steps: Vec<Step>| {
+        steps.into_iter().fold(Definition::builder("w"), Builder::step).build().unwrap().shape()
+    };
+    let plain = || vec![read("a"), read("b").after(["a"])];
+    assert_eq!(shape(plain()), shape(vec![read("a").complete_within(s(5)), read("b").after(["a"])]));
+    for other in [
+        vec![read("a")],
+        vec![read("a"), read("b")],
+        vec![read("b"), read("a").after(["b"])],
+        vec![read("a"), read("b").after(["a"]).conditional()],
+        vec![read("a"), Step::new("b", "other").nothing_to_undo().after(["a"])],
+        vec![read("a"), Step::new("b", "files").undo(s(1)).after(["a"])],
+    ] {
+        assert_ne!(shape(plain()), shape(other));
+    }
+    // Pinned: a stored shape must mean the same after an upgrade.
+    assert_eq!(shape(plain()), 7_141_651_873_888_268_315);
+}

@@ -1,5 +1,7 @@
 //! Claiming.
 
+use steadfast_engine::{Cause, TaskState};
+
 use super::*;
 use crate::Hold;
 
@@ -71,7 +73,7 @@ pub async fn what_waits_is_left_alone_until_its_time<H: Harness>(harness: &H) {
 pub async fn what_is_at_rest_is_never_claimed<H: Harness>(harness: &H) {
     let store = Tried(harness.store());
     let mut stored = store.claimed(1).await;
-    let cause = steadfast_engine::Cause::Deadline;
+    let cause = Cause::Deadline;
     store.follow(&mut stored, &Event::Cancelled { cause }).await;
     assert!(stored.task.state().is_at_rest());
     ok(store.0.leave(A).await);
@@ -90,4 +92,19 @@ pub async fn the_tasks_of_a_dead_node_are_free<H: Harness>(harness: &H) {
     let claimed = store.claim(B, 10).await;
     assert_eq!((numbers(&claimed), claimed[0].owner_died), (vec![1], true));
     assert_eq!((claimed[0].stored.epoch, &claimed[0].stored.task), (2, &stored.task));
+}
+
+/// For one that did not hear what became of its claim.
+pub async fn a_node_can_ask_what_it_owns<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    assert_eq!((ok(store.0.owned(A).await), ok(store.0.open_tasks().await)), (vec![], 0));
+    store.submit(&[1, 2, 3]).await;
+    assert_eq!(store.claim(A, 2).await.len(), 2);
+    assert_eq!(store.claim(B, 2).await.len(), 1);
+    assert_eq!((ok(store.0.owned(A).await), ok(store.0.owned(B).await)), (vec![id(1), id(2)], vec![id(3)]));
+    let mut first = store.read(1).await;
+    let cause = Cause::Cancelled { by: Arc::from("ann"), why: Arc::from("a test") };
+    store.follow(&mut first, &Event::Cancelled { cause }).await;
+    assert_eq!(first.task.state(), TaskState::Undone);
+    assert_eq!((ok(store.0.owned(A).await), ok(store.0.open_tasks().await)), (vec![id(2)], 2));
 }

@@ -95,6 +95,7 @@ impl World {
             namespace: Arc::from(""),
             workflow: Arc::from("w"),
             version: 1,
+            shape: 0,
             key: None,
             input: Payload::from(&b""[..]),
             task: Task::new(&definition, now),
@@ -252,7 +253,7 @@ impl World {
     }
 
     fn scan(&mut self) -> Option<()> {
-        let overdue = self.shelf.overdue(1).pop()?;
+        let overdue = self.shelf.overdue(None, 1).pop()?;
         let (_, attempt) = overdue.attempt?;
         let stored = self.shelf.tasks[&TASK].clone();
         let mail = self.shelf.mail.get(&TASK).and_then(|mail| mail.last()).map_or(MailId(0), |mail| mail.id);

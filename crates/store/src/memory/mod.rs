@@ -89,6 +89,16 @@ impl Tasks for Memory {
         }))
     }
 
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        ready(Ok(self.shelf().owned(node).map(|stored| stored.id).collect()))
+    }
+
+    fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        let shelf = self.shelf();
+        let open = shelf.tasks.values().filter(|stored| !stored.task.state().is_at_rest()).count();
+        ready(Ok(u64::try_from(open).unwrap_or(u64::MAX)))
+    }
+
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
         let shelf = self.shelf();
         ready(Ok(tasks.iter().map(|id| shelf.tasks.get(id).cloned()).collect()))
@@ -118,16 +128,18 @@ impl Mailbox for Memory {
 
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         let shelf = self.shelf();
-        let is_owned = |stored: &&Stored| stored.owner == Some(node) && !stored.task.state().is_at_rest();
-        let owned = shelf.tasks.values().filter(is_owned);
-        let mail = owned.flat_map(|stored| shelf.unread(stored.id)).take(most).cloned().collect();
+        let mail = shelf.owned(node).flat_map(|stored| shelf.unread(stored.id)).take(most).cloned().collect();
         ready(Ok(mail))
     }
 }
 
 impl Overdue for Memory {
-    fn overdue(&self, most: usize) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
-        ready(Ok(self.shelf().overdue(most)))
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
+        ready(Ok(self.shelf().overdue(behind, most)))
     }
 }
 

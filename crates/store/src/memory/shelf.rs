@@ -44,6 +44,7 @@ impl Shelf {
             namespace: new.namespace,
             workflow: new.workflow,
             version: new.version,
+            shape: new.shape,
             key: new.key,
             task: new.task,
             epoch: u64::from(new.owner.is_some()),
@@ -59,6 +60,12 @@ impl Shelf {
     pub(super) fn unread(&self, task: TaskId) -> impl Iterator<Item = &Mail> {
         let read = self.read.get(&task).copied().unwrap_or_default();
         self.mail.get(&task).into_iter().flatten().filter(move |mail| mail.id > read)
+    }
+
+    /// The tasks that a node owns and that are not at rest.
+    pub(super) fn owned(&self, node: NodeId) -> impl Iterator<Item = &Stored> {
+        let owned = move |stored: &&Stored| stored.owner == Some(node) && !stored.task.state().is_at_rest();
+        self.tasks.values().filter(owned)
     }
 
     fn is_alive(&self, node: NodeId) -> bool {
@@ -138,7 +145,7 @@ impl Shelf {
         Posted::Done(id)
     }
 
-    pub(super) fn overdue(&self, most: usize) -> Vec<Overdued> {
+    pub(super) fn overdue(&self, behind: Option<Overdued>, most: usize) -> Vec<Overdued> {
         let mut overdue = Vec::new();
         for stored in self.tasks.values().filter(|stored| !stored.task.state().is_at_rest()) {
             let head = stored.task.head();
@@ -151,7 +158,8 @@ impl Shelf {
                 }
             }
         }
-        overdue.sort_unstable_by_key(|overdue| (overdue.since, overdue.task));
+        overdue.retain(|overdue| behind.is_none_or(|behind| *overdue > behind));
+        overdue.sort_unstable();
         overdue.truncate(most);
         overdue
     }

@@ -135,7 +135,11 @@ impl Run {
         self.task.head().ending.as_ref().map(|ending| &ending.cause)
     }
 
+    fn why(&self) -> Cause {
+        Cause::Cancelled { by: Arc::from("ann"), why: Arc::from("wrong order") }
+    }
+
     fn cancel(&self) -> Event {
-        Event::Cancelled { cause: Cause::Cancelled { by: Arc::from("ann"), why: Arc::from("wrong order") } }
+        Event::Cancelled { cause: self.why() }
     }
 }

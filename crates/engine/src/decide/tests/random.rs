@@ -107,6 +107,8 @@ fn name_of(event: &Event) -> &'static str {
         Event::OwnerDied { .. } => "owner died",
         Event::DeadlinePassed => "deadline passed",
         Event::Cancelled { .. } => "cancelled",
+        Event::Unjudged { .. } => "unjudged",
+        Event::UndoAsked { .. } => "undo asked",
     }
 }
 
@@ -176,6 +178,9 @@ impl World {
         }
         let ask = self.asks.swap_remove(self.rng.usize(0..self.asks.len()));
         let event = match ask {
+            Ask::Condition(step) if self.chance(12) => {
+                Event::Unjudged { step, why: Arc::from("no such field") }
+            }
             Ask::Condition(step) => Event::Judged { step, holds: self.rng.bool() },
             Ask::Permit(step) if self.chance(5) => {
                 let until = self.rng.bool().then(|| self.run.now + s(self.rng.u64(1..20)));
@@ -193,9 +198,9 @@ impl World {
         }
         let Attempted { step, attempt, undo, complete_by } =
             self.agents.swap_remove(self.rng.usize(0..self.agents.len()));
-        let outcome = if self.faults { self.rng.u8(0..10) } else { 9 };
+        let outcome = if self.faults { self.rng.u8(0..11) } else { 9 };
         // What is done although nobody hears of it.
-        let has_effect = matches!(outcome, 0 | 2) && self.rng.bool() || outcome > 3;
+        let has_effect = matches!(outcome, 0 | 2) && self.rng.bool() || (4..10).contains(&outcome);
         if has_effect {
             let tick = self.tick;
             let books = &mut self.books[step.ordinal()];
@@ -213,6 +218,7 @@ impl World {
             1 => failure(Effect::None, again),
             2 => failure(Effect::Possible, again),
             3 => failure(Effect::None, None),
+            10 => Answer::NotMade { block: Block::Breaker, until: self.run.now + s(self.rng.u64(1..20)) },
             _ => Answer::Completed,
         };
         let event = Event::Answered { step, attempt, answer };
@@ -320,12 +326,20 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             let mut world = World::new(seed);
             world.live_to_the_end();
             world.audit();
-            world
+            let ended = world.run.task.state();
+            if seed % 4 == 0 && ended != TaskState::Undone {
+                // Somebody wants it undone after all.
+                let asked = Event::UndoAsked { cause: world.run.why() };
+                world.event(&asked);
+                world.live_to_the_end();
+                world.audit();
+            }
+            (ended, world)
         });
-        let Ok(world) = lived else {
+        let Ok((state, world)) = lived else {
             panic!("replay with: SEED={seed} cargo test -p steadfast-engine random");
         };
-        *ended.entry(world.run.task.state()).or_insert(0) += 1;
+        *ended.entry(state).or_insert(0) += 1;
         stuck_undo += u32::from(world.run.task.steps.iter().any(|record| record.undo == UndoState::Failed));
         seen.extend(world.seen);
     }
@@ -368,7 +382,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = if rng.bool() { Effect::None } else { Effect::Possible };
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..13) {
+            let event = match rng.u8(0..16) {
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
                 2..=4 => Event::Granted { step },
@@ -379,6 +393,12 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                 9 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
                 10 => Event::TimedOut { step, attempt },
                 11 => Event::OwnerDied { step, attempt },
+                12 => Event::Unjudged { step, why: Arc::from("x") },
+                13 => {
+                    let answer = Answer::NotMade { block: Block::Breaker, until: world.run.now + s(5) };
+                    Event::Answered { step, attempt, answer }
+                }
+                14 if rng.u8(0..10) == 0 => Event::UndoAsked { cause: Cause::Deadline },
                 _ if rng.u8(0..30) == 0 => world.run.cancel(),
                 _ => Event::DeadlinePassed,
             };

@@ -253,3 +253,34 @@ fn a_retry_before_the_deadline_is_waited_for() {
     run.fail("a", Effect::None, Some(run.now + s(2)));
     assert_eq!(run.state("a"), StepState::Waiting);
 }
+
+#[test]
+fn an_attempt_that_called_nothing_is_parked_and_costs_no_failure() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.start("a");
+    let until = run.now + s(5);
+    let not_made = |run: &Run| run.answer("a", Answer::NotMade { block: Block::Breaker, until });
+    run.event(&not_made(&run));
+    let record = run.task.step(run.id("a"));
+    assert_eq!((record.state, record.failures, record.calls, record.attempt), (StepState::Parked, 0, 0, 1));
+    assert_eq!((record.not_before, run.task.state()), (Some(until), TaskState::Waiting));
+    run.pass(s(5));
+    run.event(&Event::Due { step: run.id("a") });
+    assert_eq!(run.start("a").attempt, 2);
+    // The task is ending meanwhile: what was not called did not happen.
+    run.event(&Event::UndoAsked { cause: run.why() });
+    run.event(&not_made(&run));
+    assert_eq!((run.state("a"), run.task.state()), (StepState::Skipped, TaskState::Undone));
+}
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_fails_its_step() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"]).conditional()]));
+    run.run("a");
+    let unjudged = Event::Unjudged { step: run.id("b"), why: Arc::from("panicked") };
+    let plan = run.event(&unjudged);
+    assert_eq!((run.state("b"), run.wants(&plan)), (StepState::Failed, vec!["a"]));
+    assert_eq!(run.task.step(run.id("b")).last_failure.as_deref(), Some("panicked"));
+    assert_eq!(run.cause(), Some(&Cause::StepFailed(run.id("b"))));
+    assert_eq!(run.ignored(&unjudged), Ignored::NotNow);
+}

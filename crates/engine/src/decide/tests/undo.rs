@@ -249,3 +249,54 @@ fn an_undo_that_is_to_be_made_again_at_once_does_not_wait() {
     run.fail("a", Effect::None, Some(run.now));
     assert_eq!(run.undo_state("a"), UndoState::Ready);
 }
+
+#[test]
+fn a_completed_task_can_be_undone_on_request() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.run("a");
+    run.run("b");
+    let cause = run.why();
+    let plan = run.event(&Event::UndoAsked { cause: cause.clone() });
+    assert_eq!((run.task.state(), run.cause()), (TaskState::Undoing, Some(&cause)));
+    assert_eq!(run.wants(&plan), ["b"]);
+    run.run("b");
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+    assert_eq!(run.ignored(&Event::UndoAsked { cause }), Ignored::Ended);
+}
+
+#[test]
+fn an_undo_that_failed_is_tried_again_on_request_and_what_is_undone_is_left_alone() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"]), step("c").after(["b"])]));
+    for name in ["a", "b", "c"] {
+        run.run(name);
+    }
+    let ask = Event::UndoAsked { cause: run.why() };
+    run.event(&ask);
+    run.run("c");
+    run.start("b");
+    run.fail("b", Effect::None, None);
+    assert_eq!((run.task.state(), run.undo_state("a")), (TaskState::Failed, UndoState::Pending));
+    let plan = run.event(&ask);
+    assert_eq!((run.wants(&plan), run.undo_state("c")), (vec!["b"], UndoState::Done));
+    assert_eq!(run.task.step(run.id("b")).failures, 0);
+    run.run("b");
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+}
+
+#[test]
+fn a_request_to_undo_a_task_under_way_cancels_it() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.run("a");
+    run.event(&Event::UndoAsked { cause: run.why() });
+    assert_eq!(run.task.state(), TaskState::Undoing);
+}
+
+#[test]
+fn behind_the_point_of_no_return_a_request_to_undo_is_refused() {
+    let a = Step::new("a", "service").nothing_to_undo().point_of_no_return();
+    let mut run = Run::new(workflow([a]));
+    run.run("a");
+    assert_eq!(run.ignored(&Event::UndoAsked { cause: run.why() }), Ignored::NoReturn);
+}
