@@ -42,6 +42,8 @@ pub(crate) struct About {
     pub(crate) failure: Option<Verdict>,
     /// The breaker's next probe, when it is the breaker that keeps the call from another try.
     pub(crate) next_probe: Option<Duration>,
+    /// The wait that the policy wants before the next try, for a caller who sees to long waits.
+    pub(crate) next_try: Option<Duration>,
 }
 
 /// What ended the call.
@@ -83,6 +85,7 @@ impl<E> Error<E> {
             story: None,
             failure: Some(failure),
             next_probe: None,
+            next_try: None,
         };
         Self::new(cause, Stop::NoRetry, about)
     }
@@ -196,6 +199,13 @@ impl<E> Error<E> {
             _ => self.about.as_deref().and_then(|about| about.next_probe.or_else(|| about.failure?.hint())),
         };
         told.map(|time| time.max(SOONEST))
+    }
+
+    /// The wait that the policy wants before the next try, where the call leaves long waits to its caller
+    /// ([`longest_wait`](crate::pipeline::Call::longest_wait)); `None` where it wants no further try.
+    #[must_use]
+    pub fn next_try_in(&self) -> Option<Duration> {
+        self.about.as_deref()?.next_try
     }
 
     /// Whether a fallback may stand in: the service could not be had. Not so for terminal errors, which are an answer,

@@ -37,6 +37,10 @@ pub(crate) struct Options {
     /// Whether something stands in when the service cannot be had.
     pub(crate) has_fallback: bool,
     pub(crate) wait_for_breaker: bool,
+    /// The longest wait that is made in place.
+    pub(crate) longest_wait: Option<Duration>,
+    /// Retries that were made before this call.
+    pub(crate) retries_used: u32,
     /// Whether the operation can be made only once, such as a request whose body is a stream.
     pub(crate) once: bool,
 }
@@ -145,6 +149,21 @@ impl<'p, C> Call<'p, C> {
     /// Another number of retries for this operation; 0 for none. Without a retry policy it changes nothing.
     pub fn max_retries(mut self, retries: u32) -> Self {
         self.options.max_retries = Some(retries);
+        self
+    }
+
+    /// Leaves longer waits to the caller, such as a durable timer: when the policy wants to wait longer than this, or beyond
+    /// the deadline, the call ends with [`Stop::LongWait`](crate::retry::Stop::LongWait) and
+    /// [`next_try_in`](crate::Error::next_try_in) says how long. Go on with
+    /// [`retries_used`](Self::retries_used).
+    pub fn longest_wait(mut self, wait: Duration) -> Self {
+        self.options.longest_wait = Some(wait);
+        self
+    }
+
+    /// Goes on with a call that was tried before: so many of its retries are used.
+    pub fn retries_used(mut self, retries: u32) -> Self {
+        self.options.retries_used = retries;
         self
     }
 

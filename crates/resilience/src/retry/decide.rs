@@ -55,6 +55,8 @@ pub enum Stop {
     BudgetSpent,
     /// The circuit breaker refuses: the fault is not transient.
     BreakerOpen,
+    /// The next try is further away than the caller waits.
+    LongWait,
     /// A limit on calls refuses.
     Limited,
     /// The caller cancelled.
@@ -83,6 +85,7 @@ impl Stop {
             Self::Deadline => "the deadline leaves no room for another try",
             Self::BudgetSpent => "the retry budget is spent",
             Self::BreakerOpen => "the circuit is open",
+            Self::LongWait => "the next try is further away than its caller waits",
             Self::Limited => "the limit on calls is reached",
             Self::Cancelled => "the caller cancelled",
             Self::NestedFailFast => "retrying is left to the outer policy",
@@ -163,6 +166,12 @@ struct Special {
 }
 
 impl State {
+    /// Goes on after so many retries.
+    pub(crate) fn after(mut self, retries: u32) -> Self {
+        self.retries = retries;
+        self
+    }
+
     /// Retries granted so far.
     #[must_use]
     pub fn retries(&self) -> u32 {

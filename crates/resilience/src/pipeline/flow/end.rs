@@ -42,12 +42,14 @@ impl<P: Deref<Target = Inner>> Flow<P> {
 
     #[cold]
     fn error<E>(&mut self, cause: Cause<E>, stop: Stop) -> Error<E> {
-        let story = self.failed.take().map(|failed| {
+        let failed = self.failed.take();
+        let next_try = failed.as_ref().and_then(|failed| failed.next_try);
+        let story = failed.map(|failed| {
             let mut story = failed.story;
             story.end(self.pipeline.clock.now().since(self.started));
             story
         });
-        Error::new(cause, stop, self.about(story, stop))
+        Error::new(cause, stop, About { next_try, ..self.about(story, stop) })
     }
 
     #[cold]
@@ -60,6 +62,7 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             failure: story.as_ref().and_then(Story::last).map(|last| last.failure),
             story,
             next_probe: breaker.and_then(|breaker| breaker.core().next_probe_in(breaker.clock().now())),
+            next_try: None,
         }
     }
 

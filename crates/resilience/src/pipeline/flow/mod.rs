@@ -59,6 +59,8 @@ pub(crate) struct Flow<P: Deref<Target = Inner>> {
 struct Failed {
     story: Story,
     retry: Option<State>,
+    /// The wait that the policy wants, for a caller who sees to long waits.
+    next_try: Option<Duration>,
 }
 
 /// A failure in words, made only when somebody reads them.
@@ -389,7 +391,8 @@ impl<P: Deref<Target = Inner>> Flow<P> {
             wait: None,
         };
         let (key, calls, kept) = (self.key(), self.nesting().calls, self.pipeline.story_kept);
-        let begin = || Box::new(Failed { story: Story::new(key.get(), calls, kept), retry: None });
+        let begin =
+            || Box::new(Failed { story: Story::new(key.get(), calls, kept), retry: None, next_try: None });
         self.failed.get_or_insert_with(begin).story.add(tried);
         let decision = self.decide(verdict, now);
         self.tell(verdict, &decision, now, message);
@@ -407,16 +410,27 @@ impl<P: Deref<Target = Inner>> Flow<P> {
     }
 
     fn decide(&mut self, verdict: &Verdict, now: Moment) -> Decision {
+        let longest = self.own(|own| own.longest_wait);
         let at = At::now(now)
-            .deadline(self.deadline)
+            .deadline(self.deadline.filter(|_| longest.is_none()))
             .idempotent(self.own(|own| own.idempotent).unwrap_or(self.pipeline.idempotent))
             .max_retries(self.own(|own| own.max_retries))
             .max_elapsed(self.own(|own| own.max_elapsed));
         let mut failed = self.failed.take();
         let decision = self.ask(failed.as_deref_mut(), verdict, at);
+        if let (Some(failed), Some(_)) = (&mut failed, longest) {
+            failed.next_try = match decision {
+                Decision::After(wait) => Some(wait),
+                Decision::Stop(_) => None,
+            };
+        }
         self.failed = failed;
+        let beyond = |wait| self.deadline.is_some_and(|deadline| now + wait >= deadline);
         match decision {
             Decision::After(_) if self.is_once() => Decision::Stop(Stop::NotRepeatable),
+            Decision::After(wait) if longest.is_some_and(|longest| wait > longest || beyond(wait)) => {
+                Decision::Stop(Stop::LongWait)
+            }
             Decision::After(wait) => self.check_wait(wait, now),
             stop => stop,
         }
@@ -429,10 +443,13 @@ impl<P: Deref<Target = Inner>> Flow<P> {
         if self.leaves_retrying(retry) {
             return Decision::Stop(Stop::NestedFailFast);
         }
-        let state = failed
-            .retry
-            .get_or_insert_with(|| retry.start_with(self.started, self.pipeline.randomness.rng()));
+        let state = failed.retry.get_or_insert_with(|| self.start_retrying(retry));
         retry.next(state, verdict, at)
+    }
+
+    fn start_retrying(&self, retry: &Retry) -> State {
+        let used = self.options.as_deref().map_or(0, |own| own.retries_used);
+        retry.start_with(self.started, self.pipeline.randomness.rng()).after(used)
     }
 
     /// A retry that the policy grants must also be let through by the breaker and paid from the budget.

@@ -165,3 +165,29 @@ fn a_call_can_ask_to_wait_for_the_breaker() {
     assert!(call().wait_for_breaker().run_blocking(|_| Ok::<_, Fault>(())).is_ok());
     assert!(clock.now() >= Moment::ZERO + s(6), "it waited");
 }
+
+#[test]
+fn long_waits_are_left_to_the_caller_who_goes_on_with_the_retries_that_are_left() {
+    let waits = Retry::incremental(s(1), s(10)).jitter(crate::retry::Jitter::None).max_retries(2);
+    let clock = VirtualClock::new();
+    let builder = Pipeline::builder("p").no_breaker().no_budget().retry(waits).clock(&clock);
+    let pipeline = builder.build().unwrap();
+    let call = |used| {
+        pipeline
+            .call()
+            .longest_wait(s(5))
+            .retries_used(used)
+            .complete_within(s(30))
+            .run(|_| async { Err::<(), _>(Fault::BUSY) })
+    };
+    let error = clock.block_on(call(0)).unwrap_err();
+    // The first wait is made in place, the second is too long for that.
+    assert_eq!((error.stop(), error.next_try_in()), (Stop::LongWait, Some(s(11))));
+    assert_eq!((error.story().unwrap().attempts(), clock.now()), (2, Moment::ZERO + s(1)));
+    let error = clock.block_on(call(2)).unwrap_err();
+    assert_eq!((error.stop(), error.next_try_in()), (Stop::MaxRetries, None));
+    // A wait that would end after the deadline is too long as well.
+    let late = pipeline.call().longest_wait(s(5)).complete_within(ms(500));
+    let error = clock.block_on(late.run(|_| async { Err::<(), _>(Fault::BUSY) })).unwrap_err();
+    assert_eq!((error.stop(), error.next_try_in()), (Stop::LongWait, Some(s(1))));
+}
