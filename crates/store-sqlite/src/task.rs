@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Head, Record, StepId, Task, Time};
 use steadfast_store::{
-    Claimed, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
+    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
 };
 
 use crate::codec::{id, millis, pack, state, time, unpack};
@@ -101,7 +101,8 @@ pub(crate) fn claim(
 
 pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
-        "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape
+        "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
+               mail_last, mail_read
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
     let steps = steps(transaction, task)?;
@@ -121,6 +122,8 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
                 .get::<_, Option<[u8; 16]>>(7)?
                 .map(|bytes| NodeId::from_u128(u128::from_be_bytes(bytes))),
             wake_at: time(row.get(8)?),
+            mail_last: MailId(row.get::<_, i64>(11)?.unsigned_abs()),
+            mail_read: MailId(row.get::<_, i64>(12)?.unsigned_abs()),
             submitted_at: time(row.get(9)?),
         })
     };

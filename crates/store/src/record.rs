@@ -83,6 +83,10 @@ pub struct Stored {
     pub owner: Option<NodeId>,
     /// When it is to be claimed again, if nobody works on it.
     pub wake_at: Time,
+    /// The last mail that came.
+    pub mail_last: MailId,
+    /// The last mail that was read.
+    pub mail_read: MailId,
     /// When it was submitted.
     pub submitted_at: Time,
 }

@@ -295,8 +295,8 @@ impl World {
 
     /// What tells two worlds apart.
     fn mark(&self) -> (u64, u64) {
-        let Shelf { now, tasks, read, mail, .. } = &self.shelf;
-        let world = (now, &tasks[&TASK], read, mail.len(), &self.nodes, &self.sent, &self.scanned);
+        let Shelf { now, tasks, mail, .. } = &self.shelf;
+        let world = (now, &tasks[&TASK], mail.len(), &self.nodes, &self.sent, &self.scanned);
         let books = (self.done, self.undone, self.cancelled);
         let mark = |salt: u64| {
             let mut hasher = DefaultHasher::new();

@@ -15,7 +15,7 @@ use steadfast_engine::Time;
 use crate::error::Error;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
-    Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
+    Claimed, Entry, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
     Submitted,
 };
 use crate::write::{Write, Written};
@@ -41,7 +41,6 @@ struct Shelf {
     payloads: BTreeMap<PayloadKey, Payload>,
     /// All mail by task; what is read stays until its task is at rest.
     mail: BTreeMap<TaskId, Vec<Mail>>,
-    read: BTreeMap<TaskId, MailId>,
     history: BTreeMap<TaskId, Vec<Entry>>,
     leases: BTreeMap<NodeId, Time>,
     /// A guard that is left out, to show that the explorer misses it.

@@ -51,6 +51,8 @@ impl Shelf {
             revision: 0,
             owner: new.owner,
             wake_at: self.now,
+            mail_last: MailId(0),
+            mail_read: MailId(0),
             submitted_at: self.now,
         };
         self.tasks.insert(stored.id, stored);
@@ -58,7 +60,7 @@ impl Shelf {
     }
 
     pub(super) fn unread(&self, task: TaskId) -> impl Iterator<Item = &Mail> {
-        let read = self.read.get(&task).copied().unwrap_or_default();
+        let read = self.tasks.get(&task).map_or(MailId(0), |stored| stored.mail_read);
         self.mail.get(&task).into_iter().flatten().filter(move |mail| mail.id > read)
     }
 
@@ -95,8 +97,6 @@ impl Shelf {
     }
 
     pub(super) fn write(&mut self, write: Write) -> Written {
-        let newest =
-            self.mail.get(&write.task).and_then(|mail| mail.last()).map_or(MailId(0), |mail| mail.id);
         let now = self.now;
         let Some(stored) = self.tasks.get_mut(&write.task) else {
             return Written::Refused(Refusal::Unknown);
@@ -104,7 +104,7 @@ impl Shelf {
         let broken = [
             (Check::Epoch, stored.epoch != write.guard.epoch, Refusal::Epoch),
             (Check::Revision, stored.revision != write.guard.revision, Refusal::Revision),
-            (Check::Mail, write.guard.mail.is_some_and(|seen| newest > seen), Refusal::Mail),
+            (Check::Mail, write.guard.mail.is_some_and(|seen| stored.mail_last > seen), Refusal::Mail),
         ];
         #[cfg(test)]
         let broken = broken.map(|(check, broken, why)| (check, broken && self.plant != Some(check), why));
@@ -112,6 +112,7 @@ impl Shelf {
             return Written::Refused(why);
         }
         stored.revision += 1;
+        stored.mail_read = stored.mail_read.max(write.mail_read.unwrap_or_default());
         let entry = Entry { revision: stored.revision, at: now, head: write.head, steps: write.steps };
         entry.apply_to(&mut stored.task);
         match write.hold {
@@ -123,10 +124,6 @@ impl Shelf {
             }
         }
         let (revision, id) = (stored.revision, stored.id);
-        if let Some(read) = write.mail_read {
-            let before = self.read.entry(id).or_default();
-            *before = read.max(*before);
-        }
         for (step, output) in write.outputs {
             self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
         }
@@ -135,12 +132,13 @@ impl Shelf {
     }
 
     pub(super) fn post(&mut self, message: Message) -> Posted {
-        let Some(stored) = self.tasks.get(&message.task) else { return Posted::Unknown };
+        let Some(stored) = self.tasks.get_mut(&message.task) else { return Posted::Unknown };
         if stored.task.state().is_at_rest() {
             return Posted::AtRest;
         }
         let mail = self.mail.entry(message.task).or_default();
-        let id = MailId(mail.last().map_or(0, |last| last.id.0) + 1);
+        let id = MailId(stored.mail_last.0 + 1);
+        stored.mail_last = id;
         mail.push(Mail { id, task: message.task, body: message.body });
         Posted::Done(id)
     }
