@@ -86,6 +86,18 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast-runtime",
+        may_use: &["steadfast-engine", "steadfast-resilience", "steadfast-store"],
+        never: &[
+            never("rusqlite", "it knows the contract, and no store"),
+            never("tokio-postgres", "it knows the contract, and no store"),
+            never("axum", "it serves nothing"),
+            never("serde_json", "payloads are bytes to it: the front door knows their form"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-testkit",
         may_use: &["steadfast-resilience"],
         never: &[

@@ -203,7 +203,9 @@ impl Step {
 
 /// What the rules ask about a step.
 impl Step {
-    pub(crate) fn is_conditional(&self) -> bool {
+    /// Whether a condition says if it is to run.
+    #[must_use]
+    pub fn is_conditional(&self) -> bool {
         self.conditional
     }
 
@@ -211,7 +213,9 @@ impl Step {
         self.complete_within
     }
 
-    pub(crate) fn is_idempotent(&self) -> bool {
+    /// Whether it may be made again after it may have happened.
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
         self.idempotent
     }
 

@@ -95,6 +95,14 @@ impl Breaker {
         self.core.state()
     }
 
+    /// For how long calls are refused from now on, as far as one can tell without making one; `None` when the next one may
+    /// go through. One that is held open without an end refuses for [`Duration::MAX`].
+    #[must_use]
+    pub fn refuses_for(&self) -> Option<Duration> {
+        let now = self.clock().now();
+        self.core.refuses_at(now).then(|| self.core.next_probe_in(now).unwrap_or(Duration::MAX))
+    }
+
     /// Whether calls go through without a limit. False when half-open.
     #[must_use]
     pub fn is_closed(&self) -> bool {

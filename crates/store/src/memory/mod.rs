@@ -15,8 +15,7 @@ use steadfast_engine::Time;
 use crate::error::Error;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
-    Claimed, Entry, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
-    Submitted,
+    Claimed, Entry, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
 use crate::{Mailbox, Nodes, Overdue, Tasks};

@@ -1,0 +1,208 @@
+//! An agent makes one attempt: it calls the handler through the service's pipeline until the complete-by, and answers once
+//! or falls silent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
+use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
+use steadfast_store::{Payload, PayloadKey, Store, TaskId};
+
+use crate::handler::{Fault, PANIC, Work, call};
+use crate::scheduler::{Inbox, LONGEST_PARK, SHORTEST_PARK};
+use crate::shared::Shared;
+use crate::stats::count;
+use crate::workflow::{Known, Workflow};
+
+/// The most bytes of an error's words that are stored.
+const MOST_WORDS: usize = 500;
+
+/// An attempt to make.
+pub(crate) struct Order {
+    pub(crate) task: TaskId,
+    pub(crate) workflow: Arc<Workflow>,
+    pub(crate) dispatch: Dispatch,
+    /// Calls that were made in attempts before.
+    pub(crate) calls_used: u32,
+    /// What is in memory of what the handler may read.
+    pub(crate) known: Known,
+    /// What of the rest has to be read: the input (`None`) and the outputs of steps.
+    pub(crate) missing: Vec<Option<StepId>>,
+}
+
+/// How an attempt ended.
+pub(crate) struct Ended {
+    pub(crate) task: TaskId,
+    pub(crate) step: StepId,
+    pub(crate) attempt: u32,
+    pub(crate) service: Arc<str>,
+    /// `None`: silence.
+    pub(crate) said: Option<(Answer, Option<Payload>)>,
+}
+
+/// Makes an attempt, and tells how it ended. Whatever happens, it does tell: a place at the service is free again.
+pub(crate) async fn run<S: Store>(shared: Arc<Shared<S>>, order: Order) {
+    let ended = Ended {
+        task: order.task,
+        step: order.dispatch.step,
+        attempt: order.dispatch.attempt,
+        service: Arc::from(order.workflow.service(order.dispatch.step).name()),
+        said: None,
+    };
+    let mut teller = Teller { shared: &shared, ended: Some(ended) };
+    let said = make(&shared, order).await;
+    if let Some(ended) = &mut teller.ended {
+        ended.said = said;
+    }
+}
+
+/// Tells how an attempt ended when it is dropped.
+struct Teller<'a, S: Store> {
+    shared: &'a Shared<S>,
+    ended: Option<Ended>,
+}
+
+impl<S: Store> Drop for Teller<'_, S> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            self.shared.tell(Inbox::Ended(ended));
+        }
+    }
+}
+
+/// Makes it; `None` for silence.
+async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Option<Payload>)> {
+    let Order { task, workflow, dispatch, calls_used, mut known, missing } = order;
+    read_missing(shared, task, &mut known, missing, dispatch.complete_by).await?;
+    let step = workflow.definition().step(dispatch.step);
+    let work = Arc::new(Work {
+        task,
+        step: dispatch.step,
+        undo: dispatch.undo,
+        number: dispatch.attempt,
+        key: key_of(task, step.name(), dispatch.undo),
+        known,
+    });
+    let pipeline = workflow.service(dispatch.step).pipeline();
+    let left = dispatch.complete_by.since(shared.now());
+    if left.is_zero() {
+        return None;
+    }
+    let mut calling = pipeline
+        .call()
+        .named(step.name().to_owned())
+        .key(work.key)
+        .complete_within(left)
+        .longest_wait(shared.settings.longest_wait)
+        .retries_used(calls_used);
+    if !dispatch.undo && !step.is_idempotent() {
+        calling = calling.not_idempotent();
+    }
+    if let Some(left) = dispatch.calls_left {
+        let most = calls_used.saturating_add(left).saturating_sub(1);
+        let policys = pipeline.retry().and_then(|retry| retry.max_retries()).unwrap_or(u32::MAX);
+        calling = calling.max_retries(most.min(policys));
+    }
+    let handler = workflow.handler(dispatch.step, dispatch.undo);
+    let called = calling.run(|attempt| call(&**handler, &work, attempt)).await;
+    // At the complete-by an agent falls silent, whatever it knows.
+    if shared.now() >= dispatch.complete_by {
+        return None;
+    }
+    match called {
+        Ok(output) => Some((Answer::Completed, Some(output))),
+        Err(error) => failed(shared, &error).map(|answer| (answer, None)),
+    }
+}
+
+/// The key of a step, or of its undo: the same for each attempt, everywhere and always.
+fn key_of(task: TaskId, step: &str, undo: bool) -> IdempotencyKey {
+    let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
+    if undo { key.member("undo") } else { key }
+}
+
+/// Reads what is not in memory, trying again until there is no time left.
+async fn read_missing<S: Store>(
+    shared: &Shared<S>,
+    task: TaskId,
+    known: &mut Known,
+    missing: Vec<Option<StepId>>,
+    until: Time,
+) -> Option<()> {
+    if missing.is_empty() {
+        return Some(());
+    }
+    let keys: Vec<_> = missing.iter().map(|step| PayloadKey { task, step: *step }).collect();
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match shared.store.payloads(keys.clone()).await {
+            Ok(found) => {
+                for (step, payload) in missing.iter().zip(found) {
+                    match (step, payload) {
+                        (None, payload) => known.input = payload,
+                        (Some(step), Some(payload)) => known.outputs.push((*step, payload)),
+                        (Some(_), None) => {}
+                    }
+                }
+                return Some(());
+            }
+            Err(error) => shared.store_failed("what a step needs could not be read", &error),
+        }
+        if shared.now() + pause >= until {
+            return None;
+        }
+        shared.clock.sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(2));
+    }
+}
+
+/// What a call that did not succeed means for the task; `None` for silence.
+fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> {
+    let now = shared.now();
+    let Some(story) = error.story() else {
+        // Nothing was called.
+        let block = if error.is_limited() { Block::Limit } else { Block::Breaker };
+        let wait = error.try_again_in().unwrap_or_default().clamp(SHORTEST_PARK, LONGEST_PARK);
+        return (error.is_refused() || error.is_limited())
+            .then_some(Answer::NotMade { block, until: now + wait });
+    };
+    if error.is_cancelled() {
+        return None;
+    }
+    let verdict = error.failure();
+    let kind = verdict.map_or("failed", |verdict| verdict.kind().as_str());
+    if kind == PANIC.as_str() {
+        count(&shared.counters.panics);
+    }
+    let words = match error.cause() {
+        Cause::Operation(fault) => fault.message.clone(),
+        _ => error.to_string(),
+    };
+    let failure = Failure {
+        kind: Arc::from(shortened(format!("{kind}: {words}"))),
+        calls: story.attempts(),
+        effect: if may_have_happened(error, story) { Effect::Possible } else { Effect::None },
+        again: error.next_try_in().map(|wait| now + wait),
+    };
+    Some(Answer::Failed(failure))
+}
+
+/// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had
+/// one key. A handler that panicked has not.
+fn may_have_happened(error: &Error<Fault>, story: &Story) -> bool {
+    if error.failure().is_some_and(|last| last.class() == Class::Terminal && last.kind() != PANIC) {
+        return false;
+    }
+    let all_kept = usize::try_from(story.attempts()) == Ok(story.tried().len());
+    let possible = steadfast_resilience::Effect::Possible;
+    !all_kept || story.tried().iter().any(|tried| tried.failure.effect() == possible)
+}
+
+fn shortened(mut words: String) -> String {
+    if words.len() > MOST_WORDS {
+        let end = (0..=MOST_WORDS).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
+        words.truncate(end);
+        words.push_str("...");
+    }
+    words
+}

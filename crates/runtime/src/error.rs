@@ -1,0 +1,97 @@
+//! What can go wrong for whoever asks a node for something.
+
+use std::sync::Arc;
+
+use steadfast_store::TaskId;
+
+/// Something that could not be done.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{kind}")]
+pub struct Error {
+    kind: ErrorKind,
+    #[source]
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Which sort of thing went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The store could not be used. Whether a submission was stored is not known.
+    #[error("the store failed: {message}; submit again under the same key to be sure")]
+    Store {
+        /// What the store said.
+        message: String,
+        /// Whether the same may work later without anybody doing anything.
+        transient: bool,
+    },
+    /// A workflow that this program did not register.
+    #[error("workflow `{name}` version {version} is not registered here: give it to the engine's builder")]
+    UnknownWorkflow {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: u32,
+    },
+    /// There is no such task.
+    #[error("there is no task {0}")]
+    UnknownTask(TaskId),
+    /// The key was used before, for another input.
+    #[error("the key was used for another input, by task {0}: use a key for one submission only")]
+    OtherInput(TaskId),
+    /// The task has ended.
+    #[error("task {0} has ended")]
+    Ended(TaskId),
+    /// The task has passed its point of no return.
+    #[error("task {0} has passed its point of no return: it can only go forward")]
+    NoReturn(TaskId),
+    /// Too many tasks are open.
+    #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
+    TooManyOpen {
+        /// How many.
+        open: u64,
+    },
+    /// The store did not answer for so long that this node gave all of its tasks up. Whether a submission was stored is not
+    /// known.
+    #[error("the store did not answer in time: submit again under the same key to be sure")]
+    LeaseLost,
+    /// The node is being shut down.
+    #[error("the engine is shutting down")]
+    ShuttingDown,
+}
+
+impl Error {
+    /// Which sort of thing went wrong.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// Whether the same may work later without anybody doing anything.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::Store { transient: true, .. } | ErrorKind::TooManyOpen { .. } | ErrorKind::LeaseLost
+        )
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl From<steadfast_store::Error> for Error {
+    fn from(error: steadfast_store::Error) -> Self {
+        Self::from(Arc::new(error))
+    }
+}
+
+impl From<Arc<steadfast_store::Error>> for Error {
+    fn from(error: Arc<steadfast_store::Error>) -> Self {
+        let kind = ErrorKind::Store { message: error.to_string(), transient: error.is_transient() };
+        Self { kind, source: Some(error) }
+    }
+}

@@ -1,0 +1,35 @@
+//! The loops that carry decisions out. A [`Node`] is one process at work on one store.
+//!
+//! - The **scheduler** holds the tasks that this node owns. Events go in, `decide` says what follows, the rows are written,
+//!   and only when they are durable is anything dispatched.
+//! - An **agent** makes one attempt: it calls the handler through its service's pipeline until the complete-by, and answers
+//!   once or falls silent.
+//! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
+//! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
+
+mod agent;
+mod clock;
+mod error;
+mod handler;
+mod judge;
+mod lease;
+mod message;
+mod node;
+mod scheduler;
+mod service;
+mod settings;
+mod shared;
+mod stats;
+mod supervisor;
+mod watch;
+mod workflow;
+
+pub use error::{Error, ErrorKind};
+pub use handler::{Answered, Fault, Handler, Work, blocking};
+pub use message::Request;
+pub use node::{New, Node, Submitted};
+pub use service::Service;
+pub use settings::Settings;
+pub use stats::Stats;
+pub use watch::{Told, What};
+pub use workflow::{Code, Condition, Known, Workflow, Workflows};

@@ -1,0 +1,276 @@
+//! One process at work on one store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::{Cause, Event, Ignored, Time, decide};
+use steadfast_resilience::clock::Clock;
+use steadfast_store::{
+    Entry, Guard, Hold, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId, Write, Written,
+};
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::clock::StoreClock;
+use crate::error::{Error, ErrorKind};
+use crate::lease::{self, Lease};
+use crate::message::Request;
+use crate::scheduler::{Inbox, NewTask, Scheduler};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::stats::{Counters, Stats};
+use crate::supervisor;
+use crate::watch::{Told, Watchers};
+use crate::workflow::{Workflow, Workflows};
+
+/// How often a task's end is looked for that may come on another node.
+const LOOK_FOR_END: Duration = Duration::from_secs(1);
+
+/// A node: scheduler, agents, supervisor and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
+/// good order.
+pub struct Node<S: Store> {
+    shared: Arc<Shared<S>>,
+    loops: Vec<JoinHandle<()>>,
+}
+
+/// A task to submit.
+#[derive(Debug)]
+pub struct New {
+    /// Which workflow; it must be one that the node was started with.
+    pub workflow: Arc<Workflow>,
+    /// Whose task it is; empty when nobody says.
+    pub namespace: Arc<str>,
+    /// Under the same key the same workflow runs once.
+    pub key: Option<Arc<str>>,
+    /// What it is to work on.
+    pub input: Payload,
+}
+
+/// What became of a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The task.
+    pub task: TaskId,
+    /// Whether it is new; otherwise its key was used before, with the same input.
+    pub is_new: bool,
+}
+
+impl<S: Store> Node<S> {
+    /// Starts to work. Must be called inside of a tokio runtime.
+    ///
+    /// # Errors
+    /// What the store said to the first lease.
+    pub async fn start(
+        store: S,
+        workflows: Workflows,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Self, steadfast_store::Error> {
+        let (inbox, messages) = mpsc::unbounded_channel();
+        let time = StoreClock::new(clock.clone(), store.now().await?);
+        let lease = Lease::new(clock.clone());
+        let shared = Arc::new(Shared {
+            store,
+            settings,
+            workflows,
+            clock,
+            time,
+            lease,
+            counters: Counters::default(),
+            watchers: Watchers::default(),
+            inbox,
+        });
+        lease::renew(&shared).await?;
+        let open = shared.store.open_tasks().await?;
+        let scheduler = Scheduler::new(Arc::clone(&shared), open);
+        let loops = vec![
+            tokio::spawn(scheduler.run(messages)),
+            tokio::spawn(lease::keep(Arc::clone(&shared))),
+            tokio::spawn(supervisor::watch(Arc::clone(&shared))),
+        ];
+        Ok(Self { shared, loops })
+    }
+
+    /// Who this node is, for now: one that has lost its lease becomes another.
+    #[must_use]
+    pub fn id(&self) -> NodeId {
+        self.shared.lease.node()
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.counters.stats()
+    }
+
+    /// The workflow of this name and version.
+    #[must_use]
+    pub fn workflow(&self, name: &str, version: u32) -> Option<&Arc<Workflow>> {
+        self.shared.workflows.get(name, version)
+    }
+
+    /// The store's time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.shared.now()
+    }
+
+    /// Submits a task. When this returns, it is stored and will be worked on.
+    ///
+    /// # Errors
+    /// The store's, a key that was used for another input, too many open tasks.
+    pub async fn submit(&self, new: New) -> Result<Submitted, Error> {
+        let (told, answer) = oneshot::channel();
+        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
+        let New { workflow, namespace, key, input } = new;
+        self.shared.tell(Inbox::Submit(Box::new(NewTask { id, namespace, key, workflow, input, told })));
+        let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
+        Ok(Submitted { task, is_new })
+    }
+
+    /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
+    ///
+    /// # Errors
+    /// The store's, a task that does not exist or has ended.
+    pub async fn ask(&self, task: TaskId, request: &Request) -> Result<(), Error> {
+        let posted = self.shared.store.post(vec![Message { task, body: request.pack() }]).await?;
+        self.shared.tell(Inbox::Look);
+        match posted.first() {
+            Some(Posted::Done(_)) => Ok(()),
+            Some(Posted::AtRest) => Err(ErrorKind::Ended(task).into()),
+            Some(Posted::Unknown) | None => Err(ErrorKind::UnknownTask(task).into()),
+        }
+    }
+
+    /// Has a task undone, also one that has completed or failed.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist, is undone already, or has passed its point of no return.
+    pub async fn undo(&self, task: TaskId, by: &str, why: &str) -> Result<(), Error> {
+        loop {
+            let stored = self.read(task).await?;
+            if !stored.task.state().is_at_rest() {
+                let request = Request::Cancel { by: Arc::from(by), why: Arc::from(why) };
+                match self.ask(task, &request).await {
+                    Err(error) if *error.kind() == ErrorKind::Ended(task) => continue,
+                    done => return done,
+                }
+            }
+            let workflow = self.workflow_of(&stored)?;
+            let cause = Cause::Cancelled { by: Arc::from(by), why: Arc::from(why) };
+            let plan =
+                decide(workflow.definition(), &stored.task, &Event::UndoAsked { cause }, self.shared.now());
+            match plan.ignored() {
+                Some(Ignored::NoReturn) => return Err(ErrorKind::NoReturn(task).into()),
+                Some(_) => return Err(ErrorKind::Ended(task).into()),
+                None => {}
+            }
+            let guard = Guard { epoch: stored.epoch, revision: stored.revision, mail: None };
+            let write = Write { hold: Hold::Take, ..Write::of(&plan, task, guard) };
+            let written = self.shared.store.write(vec![write]).await?;
+            if let Some(Written::Done(_)) = written.first() {
+                self.shared.tell(Inbox::Look);
+                return Ok(());
+            }
+            // Somebody else has changed it: look again.
+        }
+    }
+
+    fn workflow_of(&self, stored: &Stored) -> Result<&Arc<Workflow>, Error> {
+        let unknown =
+            || ErrorKind::UnknownWorkflow { name: stored.workflow.to_string(), version: stored.version };
+        self.shared.workflow_of(stored).ok_or_else(|| unknown().into())
+    }
+
+    /// A task as it is stored.
+    ///
+    /// # Errors
+    /// The store's, a task that does not exist.
+    pub async fn read(&self, task: TaskId) -> Result<Stored, Error> {
+        let mut read = self.shared.store.read(vec![task]).await?;
+        read.pop().flatten().ok_or_else(|| ErrorKind::UnknownTask(task).into())
+    }
+
+    /// What was stored beside the rows.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn payload(&self, key: PayloadKey) -> Result<Option<Payload>, Error> {
+        Ok(self.shared.store.payloads(vec![key]).await?.pop().flatten())
+    }
+
+    /// What happened to a task, oldest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn history(&self, task: TaskId) -> Result<Vec<Entry>, Error> {
+        Ok(self.shared.store.history(task).await?)
+    }
+
+    /// Waits until a task is at rest, wherever that happens.
+    ///
+    /// # Errors
+    /// The store's, a task that does not exist.
+    pub async fn at_rest(&self, task: TaskId) -> Result<Stored, Error> {
+        loop {
+            let notify = self.shared.watchers.wait_for(task);
+            let mut notified = std::pin::pin!(notify.notified());
+            notified.as_mut().enable();
+            let stored = self.read(task).await;
+            if stored.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
+                self.shared.watchers.forget(task);
+                return stored;
+            }
+            tokio::select! {
+                () = notified => {}
+                () = self.shared.clock.sleep(LOOK_FOR_END) => {}
+            }
+        }
+    }
+
+    /// Everything that this node writes of tasks from now on.
+    #[must_use]
+    pub fn listen(&self) -> broadcast::Receiver<Told> {
+        self.shared.watchers.listen()
+    }
+
+    /// Looks at once for what is past its time, as the supervisor does; how many were moved on.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn supervise(&self) -> Result<usize, Error> {
+        Ok(supervisor::sweep(&self.shared).await?)
+    }
+
+    /// Stops in good order: nothing new begins, what runs may end within the grace, and others can have the tasks at once.
+    /// Returns how many attempts were cut off.
+    ///
+    /// # Errors
+    /// The store's; the node has stopped all the same.
+    pub async fn shut_down(mut self) -> Result<usize, Error> {
+        let (told, left) = oneshot::channel();
+        self.shared.tell(Inbox::Stop(told));
+        let left = left.await.unwrap_or(0);
+        let node = self.id();
+        self.stop();
+        self.shared.store.leave(node).await?;
+        Ok(left)
+    }
+
+    fn stop(&mut self) {
+        self.loops.drain(..).for_each(|looping| looping.abort());
+    }
+}
+
+impl<S: Store> Drop for Node<S> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl<S: Store> fmt::Debug for Node<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("id", &self.id()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

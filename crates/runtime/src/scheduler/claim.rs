@@ -1,0 +1,179 @@
+//! Looking for work: tasks that nobody has, and mail.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::Event;
+use steadfast_store::{Claimed, Error, Guard, Hold, Mail, Store, Stored, Write};
+
+use super::owned::{Happening, Owned};
+use super::{Inbox, Scheduler};
+use crate::message::Request;
+use crate::stats::count;
+
+/// The most tasks that are claimed in one write.
+const MOST_AT_ONCE: usize = 256;
+/// The most mail that is read at a time.
+const MOST_MAIL: usize = 1_024;
+/// How long a task is left alone whose workflow nobody here knows.
+const UNKNOWN_WAITS: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(super) struct Claiming {
+    /// A claim is under way.
+    under_way: bool,
+    /// There may be more, at once.
+    pub(super) again: bool,
+    /// Nobody knows what became of a claim.
+    pub(super) in_doubt: bool,
+    reading_mail: bool,
+    /// Workflows that were told of as unknown.
+    told: HashSet<(Arc<str>, u32)>,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Looks for work and for mail.
+    pub(super) fn look(&mut self) {
+        self.claim();
+        self.read_mail();
+        if !self.doubts.is_empty() {
+            self.reread_soon();
+        }
+    }
+
+    fn claim(&mut self) {
+        let room = self.shared.settings.most_owned.saturating_sub(self.owned.len() + self.submitting.len());
+        if self.claiming.under_way || self.stopping.is_some() || room == 0 || !self.shared.lease.holds() {
+            return;
+        }
+        self.claiming.under_way = true;
+        self.claiming.again = false;
+        let (shared, in_doubt) = (Arc::clone(&self.shared), self.claiming.in_doubt);
+        tokio::spawn(async move {
+            let node = shared.lease.node();
+            if in_doubt {
+                shared.tell(Inbox::Holds(shared.store.owned(node).await));
+            }
+            let claimed = shared.store.claim(node, room.min(MOST_AT_ONCE)).await;
+            shared.tell(Inbox::Claimed(claimed));
+        });
+    }
+
+    pub(super) fn claimed(&mut self, claimed: Result<Vec<Claimed>, Error>) {
+        self.claiming.under_way = false;
+        match claimed {
+            Ok(claimed) => {
+                let full = claimed.len() == MOST_AT_ONCE;
+                claimed.into_iter().for_each(|claimed| self.adopt(claimed));
+                if full || self.claiming.again {
+                    self.claim();
+                }
+            }
+            Err(error) => {
+                self.claiming.in_doubt = true;
+                self.shared.store_failed("nothing was claimed, or nobody knows", &error);
+            }
+        }
+    }
+
+    /// Takes a claimed task in, and goes on from where it was.
+    fn adopt(&mut self, claimed: Claimed) {
+        let Claimed { stored, owner_died, mail } = claimed;
+        let id = stored.id;
+        if stored.owner != Some(self.shared.lease.node()) {
+            return;
+        }
+        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else {
+            return self.unknown(&stored);
+        };
+        let now = self.shared.now();
+        let mut owned = Owned::new(workflow, stored);
+        if owner_died {
+            let ran = owned.task.rows().filter(|(_, record)| record.complete_by.is_some());
+            let died: Vec<_> = ran
+                .map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt }))
+                .collect();
+            owned.waiting.extend(died);
+        }
+        owned.waiting.push_back(Happening::of(Event::Claimed));
+        owned.waiting.extend(owned.due(now));
+        for mail in mail {
+            take_in(&mut owned, &mail);
+        }
+        self.dirty.insert(id);
+        if let Some(stale) = self.owned.insert(id, owned) {
+            // It was taken from this node and has come back: what happened to the old copy happens to the new one.
+            self.give_up(id, stale);
+        }
+    }
+
+    /// A task whose workflow nobody here knows, in its version and shape, waits: an upgrade may bring it back.
+    fn unknown(&mut self, stored: &Stored) {
+        count(&self.shared.counters.unknown_workflows);
+        if self.claiming.told.insert((Arc::clone(&stored.workflow), stored.version)) {
+            tracing::warn!(
+                workflow = %stored.workflow,
+                version = stored.version,
+                task = %stored.id,
+                "tasks wait: this program does not know their workflow in this version and shape; register it"
+            );
+        }
+        let write = Write {
+            task: stored.id,
+            guard: Guard { epoch: stored.epoch, revision: stored.revision, mail: None },
+            head: None,
+            steps: Vec::new(),
+            outputs: Vec::new(),
+            mail_read: None,
+            hold: Hold::Release(self.shared.now() + UNKNOWN_WAITS),
+        };
+        self.out.write(write);
+    }
+
+    // ---- mail ----
+
+    fn read_mail(&mut self) {
+        if self.claiming.reading_mail || self.owned.is_empty() {
+            return;
+        }
+        self.claiming.reading_mail = true;
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            let mail = shared.store.unread(shared.lease.node(), MOST_MAIL).await;
+            shared.tell(Inbox::Mail(mail));
+        });
+    }
+
+    pub(super) fn mail(&mut self, mail: Result<Vec<Mail>, Error>) {
+        self.claiming.reading_mail = false;
+        match mail {
+            Ok(mail) => {
+                for mail in mail {
+                    let task = mail.task;
+                    if let Some(owned) = self.owned.get_mut(&task) {
+                        take_in(owned, &mail);
+                        self.dirty.insert(task);
+                    }
+                }
+            }
+            Err(error) => self.shared.store_failed("mail could not be read", &error),
+        }
+    }
+}
+
+/// Takes mail in that was not seen yet.
+fn take_in(owned: &mut Owned, mail: &Mail) {
+    if mail.id <= owned.mail_seen {
+        return;
+    }
+    owned.mail_seen = mail.id;
+    let Some(request) = Request::unpack(&mail.body) else {
+        tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
+        let event = Event::Claimed;
+        owned.waiting.push_back(Happening { event, output: None, mail: Some(mail.id) });
+        return;
+    };
+    let (event, output) = request.into_event();
+    owned.waiting.push_back(Happening { event, output, mail: Some(mail.id) });
+}

@@ -1,0 +1,153 @@
+//! Tasks of which nobody knows whether they were written: read back before anything else happens to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::{Dispatch, Event, StepId, UndoState};
+use steadfast_store::{Error, Store, Stored, TaskId};
+
+use super::owned::{Happening, Owned};
+use super::{Inbox, Scheduler};
+
+/// The time between two looks at what is in doubt.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+pub(crate) struct Doubt {
+    /// The epoch under which this node held it; `None` when it was just being submitted or claimed.
+    epoch: Option<u64>,
+    /// Whether attempts that run according to the rows were begun by somebody else.
+    claimed: bool,
+    /// What happened before and meanwhile.
+    pub(super) waiting: Vec<Happening>,
+    /// The steps whose attempts were to be sent once they were written.
+    unsent: Vec<StepId>,
+}
+
+impl Doubt {
+    /// A task whose write failed. Places at services are not held in doubt.
+    pub(super) fn after_write(mut owned: Owned) -> Self {
+        let saving = owned.saving.take().unwrap_or_default();
+        let unsent = saving.dispatches.iter().map(|dispatch| dispatch.step).collect();
+        let waiting = saving.acts_on.into_iter().chain(owned.waiting).collect();
+        Self { epoch: Some(owned.epoch), claimed: false, waiting, unsent }
+    }
+
+    /// A task whose submission failed.
+    pub(super) fn after_submission(unsent: Vec<StepId>) -> Self {
+        Self { epoch: None, claimed: false, waiting: Vec::new(), unsent }
+    }
+
+    /// A task that was claimed, and this node did not hear of it.
+    fn after_claim() -> Self {
+        Self { epoch: None, claimed: true, waiting: Vec::new(), unsent: Vec::new() }
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    pub(super) fn doubt(&mut self, task: TaskId, doubt: Doubt) {
+        self.doubts.insert(task, doubt);
+    }
+
+    /// Reads what is in doubt, after a while: a store that has just failed is left alone.
+    pub(super) fn reread_soon(&self) {
+        if self.doubts.is_empty() {
+            return;
+        }
+        let (shared, tasks) = (Arc::clone(&self.shared), self.doubts.keys().copied().collect::<Vec<_>>());
+        tokio::spawn(async move {
+            shared.clock.sleep(LOOK_AGAIN).await;
+            let read = shared.store.read(tasks.clone()).await;
+            shared.tell(Inbox::Reread(tasks, read));
+        });
+    }
+
+    pub(super) fn reread(&mut self, tasks: &[TaskId], read: Result<Vec<Option<Stored>>, Error>) {
+        match read {
+            Ok(read) => {
+                for (task, stored) in tasks.iter().zip(read) {
+                    if let Some(doubt) = self.doubts.remove(task) {
+                        self.resolve(*task, doubt, stored);
+                    }
+                }
+            }
+            Err(error) => {
+                self.shared.store_failed("tasks in doubt could not be read", &error);
+                self.reread_soon();
+            }
+        }
+    }
+
+    /// Goes on with a task as the store has it, if it is still this node's.
+    fn resolve(&mut self, id: TaskId, doubt: Doubt, stored: Option<Stored>) {
+        let Some(stored) = stored else { return };
+        let mine = stored.owner == Some(self.shared.lease.node())
+            && doubt.epoch.is_none_or(|epoch| epoch == stored.epoch)
+            && !stored.task.state().is_at_rest();
+        if stored.task.state().is_at_rest()
+            && let Some(workflow) = self.shared.workflow_of(&stored)
+        {
+            self.shared.watchers.written(id, workflow, &stored.task, &[], true);
+        }
+        if !mine {
+            for happening in doubt.waiting {
+                self.happened(id, happening);
+            }
+            return;
+        }
+        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return };
+        let mut owned = Owned::new(workflow, stored);
+        let now = self.shared.now();
+        for (step, record) in owned.task.rows() {
+            let Some(complete_by) = record.complete_by else { continue };
+            let flying = self.flight.get(&(id, step)).is_some_and(|attempt| *attempt == record.attempt);
+            let answered = |happening: &Happening| {
+                matches!(&happening.event, Event::Answered { step: of, attempt, .. }
+                    if *of == step && *attempt == record.attempt)
+            };
+            if flying || doubt.waiting.iter().any(answered) {
+                continue;
+            }
+            if doubt.claimed {
+                let event = Event::OwnerDied { step, attempt: record.attempt };
+                owned.waiting.push_back(Happening::of(event));
+            } else if complete_by > now && doubt.unsent.contains(&step) {
+                // The rows say that it runs, and it was never sent: it is now, by another attempt.
+                let undo = record.undo != UndoState::None;
+                let dispatch =
+                    Dispatch { step, undo, attempt: record.attempt, complete_by, calls_left: None };
+                owned.saving.get_or_insert_default().dispatches.push(dispatch);
+            }
+        }
+        let late = owned.saving.take().map(|saving| saving.dispatches).unwrap_or_default();
+        owned.waiting.push_back(Happening::of(Event::Claimed));
+        owned.waiting.extend(owned.due(now));
+        owned.waiting.extend(doubt.waiting);
+        for dispatch in late {
+            if let Some(slots) = self.slots.get_mut(owned.workflow.service(dispatch.step).name()) {
+                slots.take_anyway();
+            }
+            self.dispatch(id, &owned, dispatch);
+        }
+        self.dirty.insert(id);
+        self.owned.insert(id, owned);
+    }
+
+    /// After a claim of which nobody knows what became: what this node owns, and does not hold, is looked at.
+    pub(super) fn holds(&mut self, tasks: Result<Vec<TaskId>, Error>) {
+        match tasks {
+            Ok(tasks) => {
+                self.claiming.in_doubt = false;
+                for task in tasks {
+                    let here = self.owned.contains_key(&task)
+                        || self.submitting.contains_key(&task)
+                        || self.doubts.contains_key(&task);
+                    if !here {
+                        self.doubts.insert(task, Doubt::after_claim());
+                    }
+                }
+                self.reread_soon();
+            }
+            Err(error) => self.shared.store_failed("what this node owns could not be read", &error),
+        }
+    }
+}

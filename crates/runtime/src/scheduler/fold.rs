@@ -1,0 +1,190 @@
+//! What follows from what happened: events are folded into one write.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use steadfast_engine::{Answer, Ask, Dispatch, Event, StepId, decide};
+use steadfast_store::{Guard, Hold, MailId, Payload, PayloadKey, Store, TaskId, Write};
+
+use super::Inbox;
+use super::Scheduler;
+use super::owned::{Happening, Owned, Saving};
+use super::slots::{Permit, Slots};
+use crate::judge::judge;
+use crate::stats::count;
+
+/// What a fold has come to.
+#[derive(Default)]
+pub(super) struct Folded {
+    pub(super) acts_on: Vec<Happening>,
+    pub(super) changed: BTreeSet<StepId>,
+    pub(super) head_changed: bool,
+    pub(super) state_changed: bool,
+    pub(super) outputs: Vec<(StepId, Payload)>,
+    pub(super) mail_read: Option<MailId>,
+    pub(super) dispatches: Vec<Dispatch>,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Goes on with all tasks to which something happened.
+    pub(super) fn go_on(&mut self) {
+        while !self.dirty.is_empty() || !self.to_serve.is_empty() {
+            for service in std::mem::take(&mut self.to_serve) {
+                self.serve(&service);
+            }
+            for task in std::mem::take(&mut self.dirty) {
+                let Some(mut owned) = self.owned.remove(&task) else { continue };
+                if !owned.is_saving() && !owned.waiting.is_empty() {
+                    let folded = self.fold(task, &mut owned);
+                    self.save(task, &mut owned, folded);
+                }
+                self.owned.insert(task, owned);
+            }
+        }
+    }
+
+    /// Acts on everything that happened to a task.
+    pub(super) fn fold(&mut self, id: TaskId, owned: &mut Owned) -> Folded {
+        let mut folded = Folded::default();
+        let before = owned.task.head().clone();
+        while let Some(happening) = owned.waiting.pop_front() {
+            folded.mail_read = folded.mail_read.max(happening.mail);
+            // The time is asked for each: it must not be earlier than what the event came from.
+            let now = self.shared.now();
+            let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
+            if let Some(ignored) = plan.ignored() {
+                self.ignored(owned, &happening.event, ignored);
+            }
+            owned.task.apply(&plan);
+            folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
+            folded.dispatches.extend_from_slice(plan.dispatches());
+            if let (Event::Answered { step, answer: Answer::Completed, .. }, None, Some(output)) =
+                (&happening.event, plan.ignored(), &happening.output)
+                && owned.task.step(*step).state == steadfast_engine::StepState::Completed
+            {
+                owned.keep_output(*step, output);
+                folded.outputs.push((*step, Arc::clone(output)));
+            }
+            folded.acts_on.push(happening);
+            for ask in plan.asks() {
+                self.answer(id, owned, *ask);
+            }
+        }
+        folded.head_changed = *owned.task.head() != before;
+        folded.state_changed = owned.task.state() != before.state;
+        folded
+    }
+
+    fn ignored(&mut self, owned: &Owned, event: &Event, _why: steadfast_engine::Ignored) {
+        match event {
+            Event::Answered { .. } => count(&self.shared.counters.late_answers),
+            // The place that was taken for it is free again.
+            Event::Granted { step } => self.give_back(owned, *step),
+            _ => {}
+        }
+    }
+
+    fn give_back(&mut self, owned: &Owned, step: StepId) {
+        self.free_place(owned.workflow.service(step).name());
+    }
+
+    /// Finds out what a task has to know, where that can be known now.
+    fn answer(&mut self, id: TaskId, owned: &mut Owned, ask: Ask) {
+        match ask {
+            Ask::Condition(step) => {
+                let missing = owned.missing(step, false);
+                if missing.is_empty() {
+                    let event = judge(&owned.workflow, step, &owned.known);
+                    owned.waiting.push_front(Happening::of(event));
+                } else {
+                    self.judge_later(id, owned, step, missing);
+                }
+            }
+            Ask::Permit(_) if self.stopping.is_some() => {}
+            Ask::Permit(step) => {
+                let name = owned.workflow.service(step).name();
+                let permit = self.slots.get_mut(name).map(|slots: &mut Slots| slots.take(id, step));
+                let event = match permit {
+                    Some(Permit::Granted) => Event::Granted { step },
+                    Some(Permit::Open(wait)) => {
+                        let until = Some(self.shared.now() + wait);
+                        Event::Refused { step, block: steadfast_engine::Block::Breaker, until }
+                    }
+                    Some(Permit::InLine) | None => return,
+                };
+                owned.waiting.push_front(Happening::of(event));
+            }
+        }
+    }
+
+    /// Reads what a condition needs, then judges.
+    fn judge_later(&self, id: TaskId, owned: &Owned, step: StepId, missing: Vec<Option<StepId>>) {
+        let (shared, workflow) = (Arc::clone(&self.shared), Arc::clone(&owned.workflow));
+        let mut known = owned.known.clone();
+        tokio::spawn(async move {
+            let keys: Vec<_> = missing.iter().map(|of| PayloadKey { task: id, step: *of }).collect();
+            let mut pause = std::time::Duration::from_millis(50);
+            let found = loop {
+                match shared.store.payloads(keys.clone()).await {
+                    Ok(found) => break found,
+                    Err(error) => shared.store_failed("what a condition needs could not be read", &error),
+                }
+                shared.clock.sleep(pause).await;
+                pause = (pause * 2).min(std::time::Duration::from_secs(5));
+            };
+            for (of, payload) in missing.into_iter().zip(found) {
+                match (of, payload) {
+                    (None, payload) => known.input = payload,
+                    (Some(of), Some(payload)) => known.outputs.push((of, payload)),
+                    (Some(_), None) => {}
+                }
+            }
+            shared.tell(Inbox::Judged(id, judge(&workflow, step, &known)));
+        });
+    }
+
+    /// Queues the write that a fold has come to, if there is something to write.
+    fn save(&mut self, id: TaskId, owned: &mut Owned, folded: Folded) {
+        let hold = self.hold_after(owned, &folded);
+        let nothing = !folded.head_changed && folded.changed.is_empty() && folded.mail_read.is_none();
+        if nothing && hold == Hold::Keep {
+            self.watch_the_time(id, owned);
+            return;
+        }
+        let steps = folded.changed.iter().map(|step| (*step, owned.task.step(*step).clone())).collect();
+        let write = Write {
+            task: id,
+            guard: Guard { epoch: owned.epoch, revision: owned.revision, mail: None },
+            head: folded.head_changed.then(|| owned.task.head().clone()),
+            steps,
+            outputs: folded.outputs,
+            mail_read: folded.mail_read,
+            hold,
+        };
+        owned.saving = Some(Box::new(Saving {
+            acts_on: folded.acts_on,
+            dispatches: folded.dispatches,
+            changed: folded.changed.into_iter().collect(),
+            state_changed: folded.state_changed,
+            releases: hold != Hold::Keep,
+        }));
+        self.out.write(write);
+    }
+
+    /// A task that has nothing to do for long is put out of memory.
+    fn hold_after(&self, owned: &Owned, folded: &Folded) -> Hold {
+        let head = owned.task.head();
+        let quiet = head.running == 0 && head.ready == 0 && head.resting > 0 && folded.dispatches.is_empty();
+        let far = self.shared.now() + self.shared.settings.release_after;
+        match owned.next_due() {
+            Some(due) if quiet && due > far && owned.waiting.is_empty() => Hold::Release(due),
+            _ => Hold::Keep,
+        }
+    }
+
+    pub(super) fn watch_the_time(&mut self, id: TaskId, owned: &Owned) {
+        if let Some(due) = owned.next_due() {
+            self.timers.push(std::cmp::Reverse((due, id)));
+        }
+    }
+}

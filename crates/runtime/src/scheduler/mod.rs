@@ -1,0 +1,319 @@
+//! The scheduler: one loop that holds the tasks that this node owns.
+//!
+//! Events of a task are folded into one write; while that is under way further events wait in the task. When it is durable,
+//! attempts are dispatched. A write that is refused means that somebody else has the task: it is dropped. A write of which
+//! nobody knows what became is read back before anything else happens to its task.
+
+mod claim;
+mod doubt;
+mod fold;
+mod owned;
+mod save;
+mod slots;
+mod submit;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use steadfast_engine::{Event, StepId, Time};
+use steadfast_store::{Claimed, Error, Mail, Store, Stored, TaskId, Written};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+pub(crate) use slots::{LONGEST_PARK, SHORTEST_PARK};
+pub(crate) use submit::NewTask;
+
+use crate::agent::Ended;
+use crate::error::ErrorKind;
+use crate::message::Request;
+use crate::shared::Shared;
+use crate::stats::count;
+use doubt::Doubt;
+use owned::{Happening, Owned};
+use slots::Slots;
+use submit::Submitting;
+
+/// The most messages that are taken before their writes are sent.
+const MOST_AT_ONCE: usize = 1_024;
+
+/// What the loop is told.
+pub(crate) enum Inbox {
+    /// Somebody submits a task.
+    Submit(Box<NewTask>),
+    /// An attempt has ended.
+    Ended(Ended),
+    /// A condition was evaluated that needed reading.
+    Judged(TaskId, Event),
+    /// There may be something to claim, or mail.
+    Look,
+    /// Submissions are stored, or not.
+    Stored(Vec<TaskId>, Result<Vec<steadfast_store::Submitted>, Arc<Error>>),
+    /// Writes are done, or not, each by the epoch that it was made under.
+    Written(Vec<(TaskId, u64)>, Result<Vec<Written>, Arc<Error>>),
+    /// What was claimed.
+    Claimed(Result<Vec<Claimed>, Error>),
+    /// Mail of owned tasks.
+    Mail(Result<Vec<Mail>, Error>),
+    /// Tasks in doubt, as they are.
+    Reread(Vec<TaskId>, Result<Vec<Option<Stored>>, Error>),
+    /// What this node owns, after a claim of which nobody knows what became.
+    Holds(Result<Vec<TaskId>, Error>),
+    /// How many tasks are open.
+    Open(u64),
+    /// No more: finish what runs.
+    Stop(oneshot::Sender<usize>),
+}
+
+pub(crate) struct Scheduler<S> {
+    shared: Arc<Shared<S>>,
+    owned: HashMap<TaskId, Owned>,
+    submitting: HashMap<TaskId, Submitting>,
+    /// Tasks of which nobody knows whether they were written.
+    doubts: HashMap<TaskId, Doubt>,
+    /// Attempts under way in this process.
+    flight: HashMap<(TaskId, StepId), u32>,
+    /// Their agents: they end with this loop, however that ends.
+    agents: JoinSet<()>,
+    slots: HashMap<Arc<str>, Slots>,
+    /// When something of a task is due.
+    timers: BinaryHeap<Reverse<(Time, TaskId)>>,
+    /// Tasks to which something happened.
+    dirty: HashSet<TaskId>,
+    /// Services with free places, and somebody in line.
+    to_serve: HashSet<Arc<str>>,
+    out: save::Out,
+    claiming: claim::Claiming,
+    /// Tasks that are open in the store, as far as this node knows.
+    open: u64,
+    stopping: Option<oneshot::Sender<usize>>,
+}
+
+impl<S: Store> Scheduler<S> {
+    pub(crate) fn new(shared: Arc<Shared<S>>, open: u64) -> Self {
+        let slots = slots::all(&shared.workflows);
+        Self {
+            shared,
+            owned: HashMap::new(),
+            submitting: HashMap::new(),
+            doubts: HashMap::new(),
+            flight: HashMap::new(),
+            agents: JoinSet::new(),
+            slots,
+            timers: BinaryHeap::new(),
+            dirty: HashSet::new(),
+            to_serve: HashSet::new(),
+            out: save::Out::default(),
+            claiming: claim::Claiming::default(),
+            open,
+            stopping: None,
+        }
+    }
+
+    /// Runs until it is told to stop and nothing is under way any more.
+    pub(crate) async fn run(mut self, mut inbox: UnboundedReceiver<Inbox>) {
+        let mut taken = Vec::with_capacity(64);
+        let mut look = Box::pin(self.shared.clock.sleep(Duration::ZERO));
+        let mut grace: Option<std::pin::Pin<Box<steadfast_resilience::clock::Sleep>>> = None;
+        loop {
+            let timer = self.next_timer();
+            tokio::select! {
+                biased;
+                _ = inbox.recv_many(&mut taken, MOST_AT_ONCE) => {}
+                () = timer => {}
+                () = &mut look => {
+                    look = Box::pin(self.shared.clock.sleep(self.shared.settings.look_every));
+                    self.look();
+                }
+                () = async { match &mut grace { Some(grace) => grace.await, None => std::future::pending().await } } => {
+                    break;
+                }
+            }
+            for message in taken.drain(..) {
+                self.take(message);
+            }
+            if !self.shared.lease.holds() && self.stopping.is_none() {
+                self.lapse();
+            }
+            self.fire_timers();
+            self.go_on();
+            self.send();
+            self.publish();
+            while self.agents.try_join_next().is_some() {}
+            if self.stopping.is_some() {
+                if self.is_idle() {
+                    break;
+                }
+                if grace.is_none() {
+                    grace = Some(Box::pin(self.shared.clock.sleep(self.shared.settings.grace)));
+                }
+            }
+        }
+        self.end();
+    }
+
+    fn take(&mut self, message: Inbox) {
+        match message {
+            Inbox::Submit(new) => self.submit(*new),
+            Inbox::Ended(ended) => self.ended(ended),
+            Inbox::Judged(task, event) => self.happened(task, Happening::of(event)),
+            Inbox::Look => self.look(),
+            Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
+            Inbox::Written(tasks, written) => self.written(&tasks, written),
+            Inbox::Claimed(claimed) => self.claimed(claimed),
+            Inbox::Mail(mail) => self.mail(mail),
+            Inbox::Reread(tasks, read) => self.reread(&tasks, read),
+            Inbox::Holds(tasks) => self.holds(tasks),
+            Inbox::Open(open) => self.open = open,
+            Inbox::Stop(told) => self.stopping = Some(told),
+        }
+    }
+
+    /// Something happened to a task; if it is not here, somebody else's business, but for answers.
+    fn happened(&mut self, task: TaskId, happening: Happening) {
+        if let Some(owned) = self.owned.get_mut(&task) {
+            owned.waiting.push_back(happening);
+            self.dirty.insert(task);
+        } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
+            owned.waiting.push_back(happening);
+        } else if let Some(doubt) = self.doubts.get_mut(&task) {
+            doubt.waiting.push(happening);
+        } else if let Event::Answered { step, attempt, answer } = &happening.event {
+            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
+            self.post(task, &request);
+        }
+    }
+
+    /// An answer for a task that is somebody else's by now goes there by mail.
+    fn post(&self, task: TaskId, request: &Request) {
+        let (shared, body) = (Arc::clone(&self.shared), request.pack());
+        tokio::spawn(async move {
+            let message = steadfast_store::Message { task, body };
+            if let Err(error) = shared.store.post(vec![message]).await {
+                shared.store_failed("an answer could not be passed on", &error);
+            }
+            shared.tell(Inbox::Look);
+        });
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let place = (ended.task, ended.step);
+        if self.flight.get(&place).is_some_and(|attempt| *attempt == ended.attempt) {
+            self.flight.remove(&place);
+        }
+        self.free_place(&ended.service);
+        if let Some((answer, output)) = ended.said {
+            let event = Event::Answered { step: ended.step, attempt: ended.attempt, answer };
+            self.happened(ended.task, Happening { event, output, mail: None });
+        }
+    }
+
+    /// A place at a service is free again; those in line have it next.
+    fn free_place(&mut self, service: &str) {
+        if let Some((name, slots)) = self.slots.get_key_value(service)
+            && slots.has_line()
+        {
+            self.to_serve.insert(Arc::clone(name));
+        }
+        if let Some(slots) = self.slots.get_mut(service) {
+            slots.free();
+        }
+    }
+
+    /// Gives places that are free to those who wait in line.
+    fn serve(&mut self, service: &Arc<str>) {
+        if self.stopping.is_some() {
+            return;
+        }
+        while let Some((task, step)) = self.slots.get_mut(service).and_then(Slots::next) {
+            let granted = Happening::of(Event::Granted { step });
+            if let Some(owned) = self.owned.get_mut(&task) {
+                owned.waiting.push_back(granted);
+                self.dirty.insert(task);
+            } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
+                owned.waiting.push_back(granted);
+            } else if let Some(slots) = self.slots.get_mut(service) {
+                // It has gone elsewhere meanwhile.
+                slots.free();
+            }
+        }
+    }
+
+    // ---- time ----
+
+    fn next_timer(&self) -> impl Future<Output = ()> + use<S> {
+        let wait = self.timers.peek().map(|Reverse((at, _))| at.since(self.shared.now()));
+        let sleep = wait.map(|wait| self.shared.clock.sleep(wait));
+        async move {
+            match sleep {
+                Some(sleep) => sleep.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn fire_timers(&mut self) {
+        let now = self.shared.now();
+        while let Some(Reverse((at, task))) = self.timers.peek().copied() {
+            if at > now {
+                return;
+            }
+            self.timers.pop();
+            if let Some(owned) = self.owned.get_mut(&task) {
+                let due = owned.due(now);
+                if !due.is_empty() {
+                    owned.waiting.extend(due);
+                    self.dirty.insert(task);
+                }
+            }
+        }
+    }
+
+    // ---- the end ----
+
+    /// The lease is lost: others may have the tasks by now. Nothing of them is written any more.
+    fn lapse(&mut self) {
+        if self.owned.is_empty() && self.submitting.is_empty() && self.doubts.is_empty() {
+            return;
+        }
+        tracing::warn!(tasks = self.owned.len(), "the lease was not renewed in time: all tasks are given up");
+        count(&self.shared.counters.lapses);
+        for mut owned in std::mem::take(&mut self.owned).into_values() {
+            self.give_places_back(&mut owned);
+        }
+        for submitting in std::mem::take(&mut self.submitting).into_values() {
+            if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
+                self.unsent(owned, &folded);
+            }
+        }
+        self.doubts.clear();
+        self.dirty.clear();
+        self.timers.clear();
+        self.out.clear();
+        self.slots.values_mut().for_each(Slots::forget_line);
+        self.shared.lease.begin_anew();
+    }
+
+    fn is_idle(&self) -> bool {
+        let saving = self.owned.values().any(Owned::is_saving);
+        self.flight.is_empty() && !saving && self.submitting.is_empty() && self.doubts.is_empty()
+    }
+
+    /// What still runs is cut off: the next owner finds its outcome unknown.
+    fn end(mut self) {
+        let left = self.flight.len();
+        self.agents.abort_all();
+        if let Some(told) = self.stopping.take() {
+            let _ = told.send(left);
+        }
+    }
+
+    fn publish(&self) {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        self.shared.counters.owned.store(number(self.owned.len()), Ordering::Relaxed);
+        self.shared.counters.running.store(number(self.flight.len()), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,116 @@
+//! A task in memory.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use steadfast_engine::{Dispatch, Event, StepId, Task, Time};
+use steadfast_store::{MailId, Payload, Stored};
+
+use crate::workflow::{Known, Workflow};
+
+/// Payloads up to this size are kept in memory with their task.
+const SMALL: usize = 1_024;
+
+/// Something that happened to a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Happening {
+    pub(crate) event: Event,
+    /// A step's output.
+    pub(crate) output: Option<Payload>,
+    /// The mail that it came by.
+    pub(crate) mail: Option<MailId>,
+}
+
+impl Happening {
+    pub(super) fn of(event: Event) -> Self {
+        Self { event, output: None, mail: None }
+    }
+}
+
+pub(crate) struct Owned {
+    pub(super) workflow: Arc<Workflow>,
+    /// As it will be once what is being written is durable.
+    pub(super) task: Task,
+    pub(super) epoch: u64,
+    pub(super) revision: u64,
+    /// The last mail that was taken in.
+    pub(super) mail_seen: MailId,
+    pub(super) known: Known,
+    /// What happened and was not acted on.
+    pub(super) waiting: VecDeque<Happening>,
+    pub(super) saving: Option<Box<Saving>>,
+}
+
+/// A write that is under way.
+#[derive(Default)]
+pub(crate) struct Saving {
+    /// What it acts on: should nobody know what became of it, that happens again.
+    pub(super) acts_on: Vec<Happening>,
+    /// What it makes possible.
+    pub(super) dispatches: Vec<Dispatch>,
+    pub(super) changed: Vec<StepId>,
+    pub(super) state_changed: bool,
+    pub(super) releases: bool,
+}
+
+impl Owned {
+    pub(super) fn new(workflow: Arc<Workflow>, stored: Stored) -> Self {
+        Self {
+            workflow,
+            task: stored.task,
+            epoch: stored.epoch,
+            revision: stored.revision,
+            mail_seen: stored.mail_read,
+            known: Known::default(),
+            waiting: VecDeque::new(),
+            saving: None,
+        }
+    }
+
+    pub(super) fn is_saving(&self) -> bool {
+        self.saving.is_some()
+    }
+
+    pub(super) fn keep_input(&mut self, input: &Payload) {
+        if input.len() <= SMALL {
+            self.known.input = Some(Arc::clone(input));
+        }
+    }
+
+    pub(super) fn keep_output(&mut self, step: StepId, output: &Payload) {
+        self.known.outputs.retain(|(of, _)| *of != step);
+        if output.len() <= SMALL {
+            self.known.outputs.push((step, Arc::clone(output)));
+        }
+    }
+
+    /// Events for the steps whose time has come.
+    pub(super) fn due(&self, now: Time) -> Vec<Happening> {
+        let is_due = |not_before: Option<Time>| not_before.is_some_and(|time| time <= now);
+        let due = self.task.rows().filter(|(_, record)| is_due(record.not_before));
+        due.map(|(step, _)| Happening::of(Event::Due { step })).collect()
+    }
+
+    /// When the next of them has to be looked at.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.task.rows().filter_map(|(_, record)| record.not_before).min()
+    }
+
+    /// What the code of a step may read and is not in memory.
+    pub(super) fn missing(&self, step: StepId, undo: bool) -> Vec<Option<StepId>> {
+        let has = |of: &StepId| self.known.outputs.iter().any(|(known, _)| known == of);
+        let steps =
+            self.workflow.readable(step, undo).filter(|of| !has(of) && self.has_output(*of)).map(Some);
+        self.known.input.is_none().then_some(None).into_iter().chain(steps).collect()
+    }
+
+    /// Whether a step has completed, also if it was or is being undone since.
+    fn has_output(&self, step: StepId) -> bool {
+        use steadfast_engine::StepState;
+        let record = self.task.step(step);
+        matches!(
+            record.state,
+            StepState::Completed | StepState::Undoing | StepState::UndoFailed | StepState::Undone
+        )
+    }
+}

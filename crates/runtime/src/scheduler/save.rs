@@ -1,0 +1,178 @@
+//! Writes on their way to the store, and what follows when they are durable.
+
+use std::sync::Arc;
+
+use steadfast_engine::{Dispatch, Event};
+use steadfast_store::{Error, Store, Submission, TaskId, Write, Written};
+
+use super::doubt::Doubt;
+use super::owned::{Happening, Owned};
+use super::{Inbox, Scheduler};
+use crate::agent::{self, Order};
+use crate::stats::count;
+
+/// What is to be sent to the store.
+#[derive(Default)]
+pub(super) struct Out {
+    writes: Vec<Write>,
+    submissions: Vec<Submission>,
+}
+
+impl Out {
+    pub(super) fn write(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    pub(super) fn submit(&mut self, submission: Submission) {
+        self.submissions.push(submission);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.writes.clear();
+        self.submissions.clear();
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Sends what has gathered. The store groups what comes while it is busy.
+    pub(super) fn send(&mut self) {
+        if !self.out.submissions.is_empty() {
+            let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.submissions));
+            let tasks = batch.iter().map(|new| new.id).collect();
+            tokio::spawn(async move {
+                let stored = shared.store.submit(batch).await.map_err(Arc::new);
+                shared.tell(Inbox::Stored(tasks, stored));
+            });
+        }
+        if !self.out.writes.is_empty() {
+            let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.writes));
+            let tasks = batch.iter().map(|write| (write.task, write.guard.epoch)).collect();
+            tokio::spawn(async move {
+                let written = shared.store.write(batch).await.map_err(Arc::new);
+                shared.tell(Inbox::Written(tasks, written));
+            });
+        }
+    }
+
+    pub(super) fn written(&mut self, tasks: &[(TaskId, u64)], written: Result<Vec<Written>, Arc<Error>>) {
+        match written {
+            Ok(written) => {
+                for ((task, epoch), written) in tasks.iter().zip(written) {
+                    let owned = self.held(*task, *epoch);
+                    match (owned, written) {
+                        (Some(owned), Written::Done(revision)) => self.saved(*task, owned, revision),
+                        (owned, Written::Refused(_)) => self.refused(*task, owned),
+                        (None, Written::Done(_)) => {}
+                    }
+                }
+            }
+            Err(error) => {
+                self.shared.store_failed("tasks were not written, or nobody knows", &error);
+                for (task, epoch) in tasks {
+                    if let Some(mut owned) = self.held(*task, *epoch) {
+                        self.give_places_back(&mut owned);
+                        self.doubt(*task, Doubt::after_write(owned));
+                    }
+                }
+                self.reread_soon();
+            }
+        }
+    }
+
+    /// A task out of memory, if it is still held under this epoch: it may have been given up and claimed anew.
+    fn held(&mut self, id: TaskId, epoch: u64) -> Option<Owned> {
+        let held = self.owned.get(&id).is_some_and(|owned| owned.epoch == epoch);
+        held.then(|| self.owned.remove(&id)).flatten()
+    }
+
+    /// What was written is durable.
+    fn saved(&mut self, id: TaskId, mut owned: Owned, revision: u64) {
+        owned.revision = revision;
+        let Some(saving) = owned.saving.take() else { return };
+        self.shared.watchers.written(id, &owned.workflow, &owned.task, &saving.changed, saving.state_changed);
+        for dispatch in saving.dispatches {
+            self.dispatch(id, &owned, dispatch);
+        }
+        if owned.task.state().is_at_rest() {
+            return self.rests(owned);
+        }
+        if saving.releases {
+            // What came meanwhile belongs to whoever claims it next: answers go by mail.
+            self.give_places_back(&mut owned);
+            for happening in std::mem::take(&mut owned.waiting) {
+                self.happened(id, happening);
+            }
+            return;
+        }
+        self.watch_the_time(id, &owned);
+        if !owned.waiting.is_empty() {
+            self.dirty.insert(id);
+        }
+        self.owned.insert(id, owned);
+    }
+
+    /// A task has come to rest: it leaves memory.
+    pub(super) fn rests(&mut self, mut owned: Owned) {
+        self.give_places_back(&mut owned);
+        self.open = self.open.saturating_sub(1);
+    }
+
+    /// Somebody else has the task by now.
+    fn refused(&mut self, id: TaskId, owned: Option<Owned>) {
+        count(&self.shared.counters.stale_writes);
+        if let Some(owned) = owned {
+            self.give_up(id, owned);
+        }
+    }
+
+    /// Lets go of a task that is not this node's any more, with the places that were taken for it.
+    pub(super) fn give_up(&mut self, id: TaskId, mut owned: Owned) {
+        self.give_places_back(&mut owned);
+        let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
+        for happening in saving.into_iter().chain(owned.waiting) {
+            self.happened(id, happening);
+        }
+        self.claiming.again = true;
+    }
+
+    /// The places that were taken for attempts of a task that are not made: not written, or not acted on.
+    pub(super) fn give_places_back(&mut self, owned: &mut Owned) {
+        let unsent = owned.saving.as_ref().map(|saving| saving.dispatches.clone()).unwrap_or_default();
+        let granted = |happening: &Happening| match happening.event {
+            Event::Granted { step } => Some(step),
+            _ => None,
+        };
+        let unused = owned.waiting.iter().filter_map(granted);
+        for step in unsent.iter().map(|dispatch| dispatch.step).chain(unused) {
+            self.free_place(owned.workflow.service(step).name());
+        }
+        owned.waiting.retain(|happening| granted(happening).is_none());
+        if let Some(saving) = &mut owned.saving {
+            saving.acts_on.retain(|happening| granted(happening).is_none());
+        }
+    }
+
+    pub(super) fn free_place_of(&mut self, owned: &Owned, dispatch: &Dispatch) {
+        self.free_place(owned.workflow.service(dispatch.step).name());
+    }
+
+    /// Sends an attempt. The rows that say so are durable; a node whose lease is lost sends nothing.
+    pub(super) fn dispatch(&mut self, id: TaskId, owned: &Owned, dispatch: Dispatch) {
+        if !self.shared.lease.holds() {
+            self.free_place_of(owned, &dispatch);
+            return;
+        }
+        let place = (id, dispatch.step);
+        let attempt = dispatch.attempt;
+        let order = Order {
+            task: id,
+            workflow: Arc::clone(&owned.workflow),
+            calls_used: owned.task.step(dispatch.step).calls,
+            known: owned.known.clone(),
+            missing: owned.missing(dispatch.step, dispatch.undo),
+            dispatch,
+        };
+        self.agents.spawn(agent::run(Arc::clone(&self.shared), order));
+        self.flight.insert(place, attempt);
+    }
+}

@@ -1,0 +1,173 @@
+//! Submissions: a task and its first steps are one write.
+
+use std::sync::Arc;
+
+use steadfast_engine::{Event, StepId, Task};
+use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
+use tokio::sync::oneshot;
+
+use super::Scheduler;
+use super::doubt::Doubt;
+use super::fold::Folded;
+use super::owned::{Happening, Owned};
+use crate::error::{Error, ErrorKind};
+use crate::watch::{Told, What};
+use crate::workflow::{Known, Workflow};
+
+/// A task that somebody submits.
+pub(crate) struct NewTask {
+    pub(crate) id: TaskId,
+    pub(crate) namespace: Arc<str>,
+    pub(crate) key: Option<Arc<str>>,
+    pub(crate) workflow: Arc<Workflow>,
+    pub(crate) input: Payload,
+    pub(crate) told: oneshot::Sender<Result<(TaskId, bool), Error>>,
+}
+
+/// A submission on its way to the store.
+pub(crate) struct Submitting {
+    told: oneshot::Sender<Result<(TaskId, bool), Error>>,
+    /// The task as it is once it is stored, and what follows then; `None` when it is left to be claimed.
+    owned: Option<(Owned, Folded)>,
+    workflow: Arc<str>,
+}
+
+impl Submitting {
+    /// The task that this node will own.
+    pub(super) fn owned(&mut self) -> Option<&mut Owned> {
+        self.owned.as_mut().map(|(owned, _)| owned)
+    }
+
+    /// Says no, and gives the task back that is not to be.
+    pub(super) fn refuse(self, error: Error) -> Option<(Owned, Folded)> {
+        let _ = self.told.send(Err(error));
+        self.owned
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    pub(super) fn submit(&mut self, new: NewTask) {
+        if self.stopping.is_some() {
+            let _ = new.told.send(Err(ErrorKind::ShuttingDown.into()));
+            return;
+        }
+        if self.open >= self.shared.settings.most_open {
+            let _ = new.told.send(Err(ErrorKind::TooManyOpen { open: self.open }.into()));
+            return;
+        }
+        let now = self.shared.now();
+        let definition = new.workflow.definition();
+        let task = Task::new(definition, now);
+        let here = self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
+            && self.shared.lease.holds();
+        let (task, owned) = match here {
+            true => {
+                let (owned, folded) = self.begin(&new, task);
+                (owned.task.clone(), Some((owned, folded)))
+            }
+            false => (task, None),
+        };
+        self.open += 1;
+        self.out.submit(Submission {
+            id: new.id,
+            namespace: new.namespace,
+            workflow: Arc::clone(new.workflow.name()),
+            version: definition.version(),
+            shape: new.workflow.shape(),
+            key: new.key,
+            input: new.input,
+            task,
+            owner: owned.is_some().then(|| self.shared.lease.node()),
+        });
+        let workflow = Arc::clone(new.workflow.name());
+        self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow });
+    }
+
+    /// The task as its owner begins with it.
+    fn begin(&mut self, new: &NewTask, task: Task) -> (Owned, Folded) {
+        let mut owned = Owned {
+            workflow: Arc::clone(&new.workflow),
+            task,
+            epoch: 1,
+            revision: 0,
+            mail_seen: steadfast_store::MailId(0),
+            known: Known::default(),
+            waiting: [Happening::of(Event::Claimed)].into(),
+            saving: None,
+        };
+        owned.keep_input(&new.input);
+        let folded = self.fold(new.id, &mut owned);
+        (owned, folded)
+    }
+
+    pub(super) fn stored(&mut self, tasks: &[TaskId], stored: Result<Vec<Submitted>, Arc<StoreError>>) {
+        match stored {
+            Ok(stored) => tasks.iter().zip(stored).for_each(|(task, stored)| self.settle(*task, stored)),
+            Err(error) => {
+                self.shared.store_failed("tasks were not submitted, or nobody knows", &error);
+                for task in tasks {
+                    self.submission_failed(*task, &error);
+                }
+                self.reread_soon();
+            }
+        }
+    }
+
+    fn submission_failed(&mut self, id: TaskId, error: &Arc<StoreError>) {
+        let Some(submitting) = self.submitting.remove(&id) else { return };
+        self.open = self.open.saturating_sub(1);
+        if let Some((owned, folded)) = submitting.owned {
+            let unsent = self.unsent(owned, &folded);
+            self.doubt(id, Doubt::after_submission(unsent));
+        }
+        let _ = submitting.told.send(Err(Arc::clone(error).into()));
+    }
+
+    /// The steps of a task that was not stored whose attempts are not made; their places are free again.
+    pub(super) fn unsent(&mut self, mut owned: Owned, folded: &Folded) -> Vec<StepId> {
+        self.give_places_back(&mut owned);
+        folded.dispatches.iter().for_each(|sent| self.free_place_of(&owned, sent));
+        folded.dispatches.iter().map(|sent| sent.step).collect()
+    }
+
+    fn settle(&mut self, id: TaskId, stored: Submitted) {
+        let Some(submitting) = self.submitting.remove(&id) else { return };
+        let Submitting { told, owned, workflow } = submitting;
+        let answer = match stored {
+            Submitted::New | Submitted::Again => {
+                self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
+                match owned {
+                    Some((owned, folded)) => self.take_up(id, owned, folded),
+                    None => self.look(),
+                }
+                Ok((id, true))
+            }
+            Submitted::Seen(first) | Submitted::OtherInput(first) => {
+                self.open = self.open.saturating_sub(1);
+                if let Some((owned, folded)) = owned {
+                    self.unsent(owned, &folded);
+                }
+                match stored {
+                    Submitted::OtherInput(_) => Err(ErrorKind::OtherInput(first).into()),
+                    _ => Ok((first, false)),
+                }
+            }
+        };
+        let _ = told.send(answer);
+    }
+
+    /// The task is stored with its first steps: they are sent.
+    fn take_up(&mut self, id: TaskId, owned: Owned, folded: Folded) {
+        let changed: Vec<_> = folded.changed.into_iter().collect();
+        self.shared.watchers.written(id, &owned.workflow, &owned.task, &changed, folded.state_changed);
+        for dispatch in folded.dispatches {
+            self.dispatch(id, &owned, dispatch);
+        }
+        if owned.task.state().is_at_rest() {
+            return self.rests(owned);
+        }
+        self.watch_the_time(id, &owned);
+        self.owned.insert(id, owned);
+        self.dirty.insert(id);
+    }
+}

@@ -1,0 +1,40 @@
+//! How often, how long, how many.
+
+use std::time::Duration;
+
+/// How a node works. Every setting has a default that suits most.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How long a node is taken to live after it was last heard of. It renews its lease three times in this.
+    pub lease: Duration,
+    /// How often it looks for tasks and mail that nobody told it of.
+    pub look_every: Duration,
+    /// How often the supervisor looks for what is past its time.
+    pub supervise_every: Duration,
+    /// The most tasks that are held in memory. More are left to others, or for later.
+    pub most_owned: usize,
+    /// The most tasks that may be open in the store; one more is refused.
+    pub most_open: u64,
+    /// Waits up to this long are made by the agent, in place; longer ones are durable timers.
+    pub longest_wait: Duration,
+    /// A task that has nothing to do for longer than this is put out of memory.
+    pub release_after: Duration,
+    /// How long attempts under way may go on when the node is shut down.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            look_every: Duration::from_secs(5),
+            supervise_every: Duration::from_secs(5),
+            most_owned: 10_000,
+            most_open: 1_000_000,
+            longest_wait: Duration::from_secs(2),
+            release_after: Duration::from_secs(30),
+            grace: Duration::from_secs(30),
+        }
+    }
+}

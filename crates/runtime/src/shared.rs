@@ -1,0 +1,53 @@
+//! What all loops of a node have in common.
+
+use std::sync::Arc;
+
+use steadfast_engine::Time;
+use steadfast_resilience::clock::Clock;
+use steadfast_store::{Error, Store};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::clock::StoreClock;
+use crate::lease::Lease;
+use crate::scheduler::Inbox;
+use crate::settings::Settings;
+use crate::stats::{Counters, count};
+use crate::watch::Watchers;
+use crate::workflow::{Workflow, Workflows};
+
+pub(crate) struct Shared<S> {
+    pub(crate) store: S,
+    pub(crate) settings: Settings,
+    pub(crate) workflows: Workflows,
+    pub(crate) clock: Clock,
+    pub(crate) time: StoreClock,
+    pub(crate) lease: Lease,
+    pub(crate) counters: Counters,
+    pub(crate) watchers: Watchers,
+    pub(crate) inbox: UnboundedSender<Inbox>,
+}
+
+impl<S: Store> Shared<S> {
+    /// The store's time.
+    pub(crate) fn now(&self) -> Time {
+        self.time.now()
+    }
+
+    /// Tells the scheduler. One that has ended needs to know nothing.
+    pub(crate) fn tell(&self, message: Inbox) {
+        let _ = self.inbox.send(message);
+    }
+
+    /// The workflow that a stored task is of, if this program knows it in that version and shape.
+    pub(crate) fn workflow_of(&self, stored: &steadfast_store::Stored) -> Option<&Arc<Workflow>> {
+        let known = self.workflows.get(&stored.workflow, stored.version)?;
+        let fits = known.shape() == stored.shape && stored.task.check(known.definition()).is_ok();
+        fits.then_some(known)
+    }
+
+    /// Counts an error of the store, and tells of it.
+    pub(crate) fn store_failed(&self, what: &str, error: &Error) {
+        count(&self.counters.store_errors);
+        tracing::warn!(error = error as &dyn std::error::Error, "the store failed: {what}");
+    }
+}

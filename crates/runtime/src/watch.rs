@@ -1,0 +1,112 @@
+//! Who waits for a task's end, and who listens to everything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use steadfast_engine::{StepId, StepState, Task, TaskState};
+use steadfast_store::TaskId;
+use tokio::sync::{Notify, broadcast};
+
+/// How many events a listener may be behind.
+const BEHIND: usize = 4_096;
+
+/// Something that was written of a task.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Which task.
+    pub task: TaskId,
+    /// Of which workflow.
+    pub workflow: Arc<str>,
+    /// What is so from now on.
+    pub what: What,
+}
+
+/// What is so from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum What {
+    /// The task was stored.
+    Submitted,
+    /// The task's state.
+    Task(TaskState),
+    /// A step's state.
+    Step {
+        /// Its place.
+        step: StepId,
+        /// Its name.
+        name: Arc<str>,
+        /// Its state.
+        state: StepState,
+        /// The number of its last attempt.
+        attempt: u32,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Watchers {
+    waiting: Mutex<HashMap<TaskId, Arc<Notify>>>,
+    listeners: broadcast::Sender<Told>,
+}
+
+impl Default for Watchers {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), listeners: broadcast::channel(BEHIND).0 }
+    }
+}
+
+impl Watchers {
+    /// Is notified when the task comes to rest on this node.
+    pub(crate) fn wait_for(&self, task: TaskId) -> Arc<Notify> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(waiting.entry(task).or_default())
+    }
+
+    /// Nobody waits any more, unless others do.
+    pub(crate) fn forget(&self, task: TaskId) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.get(&task).is_some_and(|notify| Arc::strong_count(notify) <= 2) {
+            waiting.remove(&task);
+        }
+    }
+
+    fn rests(&self, task: TaskId) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = waiting.remove(&task) {
+            notify.notify_waiters();
+        }
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Told> {
+        self.listeners.subscribe()
+    }
+
+    pub(crate) fn tell(&self, told: Told) {
+        let _ = self.listeners.send(told);
+    }
+
+    /// Tells what of a task was written: its state, and these steps.
+    pub(crate) fn written(
+        &self,
+        id: TaskId,
+        workflow: &crate::workflow::Workflow,
+        task: &Task,
+        changed: &[StepId],
+        state_changed: bool,
+    ) {
+        if self.listeners.receiver_count() > 0 {
+            let told = |what| Told { task: id, workflow: Arc::clone(workflow.name()), what };
+            for step in changed {
+                let record = task.step(*step);
+                let name = Arc::from(workflow.definition().step(*step).name());
+                let what = What::Step { step: *step, name, state: record.state, attempt: record.attempt };
+                self.tell(told(what));
+            }
+            if state_changed {
+                self.tell(told(What::Task(task.state())));
+            }
+        }
+        if task.state().is_at_rest() {
+            self.rests(id);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Workflows with the code of their steps.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use steadfast_engine::{Definition, StepId};
+use steadfast_store::Payload;
+
+use crate::handler::Handler;
+use crate::service::Service;
+
+/// Whether a step is to run, from what is known.
+pub type Condition = Arc<dyn Fn(&Known) -> Result<bool, String> + Send + Sync>;
+
+/// The code of one step.
+#[derive(Clone)]
+pub struct Code {
+    /// Whether it is to run; `None` for always.
+    pub condition: Option<Condition>,
+    /// What it does.
+    pub run: Arc<dyn Handler>,
+    /// What undoes it.
+    pub undo: Option<Arc<dyn Handler>>,
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (condition, undo) = (self.condition.is_some(), self.undo.is_some());
+        f.debug_struct("Code").field("condition", &condition).field("undo", &undo).finish_non_exhaustive()
+    }
+}
+
+/// A workflow with the code of its steps.
+#[derive(Debug)]
+pub struct Workflow {
+    definition: Definition,
+    name: Arc<str>,
+    shape: u64,
+    steps: Vec<Code>,
+    services: Vec<Service>,
+    /// By step: all steps before it, at whatever distance.
+    ancestors: Vec<Vec<StepId>>,
+}
+
+impl Workflow {
+    /// A workflow, with the code and the service of each step in their order.
+    ///
+    /// # Errors
+    /// What does not fit together, in words.
+    pub fn new(definition: Definition, steps: Vec<Code>, services: Vec<Service>) -> Result<Self, String> {
+        if steps.len() != definition.steps().len() || services.len() != steps.len() {
+            return Err(format!("{} steps have {} handlers", definition.steps().len(), steps.len()));
+        }
+        for ((step, code), service) in definition.steps().iter().zip(&steps).zip(&services) {
+            let name = step.name();
+            if step.service() != service.name() {
+                return Err(format!("step `{name}` calls `{}`, not `{}`", step.service(), service.name()));
+            }
+            if step.undo_settings().is_some() != code.undo.is_some() {
+                return Err(format!("step `{name}`: an undo needs a handler, and a handler an undo"));
+            }
+            if step.is_conditional() != code.condition.is_some() {
+                return Err(format!(
+                    "step `{name}`: a conditional step needs a condition, and only that one"
+                ));
+            }
+        }
+        let ancestors = definition.ids().map(|id| ancestors(&definition, id)).collect();
+        let (name, shape) = (Arc::from(definition.name()), definition.shape());
+        Ok(Self { definition, name, shape, steps, services, ancestors })
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn shape(&self) -> u64 {
+        self.shape
+    }
+
+    pub(crate) fn handler(&self, step: StepId, undo: bool) -> &Arc<dyn Handler> {
+        let code = &self.steps[step.ordinal()];
+        match &code.undo {
+            Some(handler) if undo => handler,
+            _ => &code.run,
+        }
+    }
+
+    pub(crate) fn condition(&self, step: StepId) -> Option<&Condition> {
+        self.steps[step.ordinal()].condition.as_ref()
+    }
+
+    pub(crate) fn service(&self, step: StepId) -> &Service {
+        &self.services[step.ordinal()]
+    }
+
+    /// The steps whose outputs the code of this one may read.
+    pub(crate) fn readable(&self, step: StepId, undo: bool) -> impl Iterator<Item = StepId> {
+        self.ancestors[step.ordinal()].iter().copied().chain(undo.then_some(step))
+    }
+}
+
+fn ancestors(definition: &Definition, step: StepId) -> Vec<StepId> {
+    let mut seen = vec![false; definition.steps().len()];
+    let mut next = vec![step];
+    while let Some(id) = next.pop() {
+        for before in definition.before(id) {
+            if !std::mem::replace(&mut seen[before.ordinal()], true) {
+                next.push(*before);
+            }
+        }
+    }
+    definition.ids().filter(|id| seen[id.ordinal()]).collect()
+}
+
+/// All workflows that a program knows, by name and version.
+#[derive(Debug, Default)]
+pub struct Workflows {
+    by_name: HashMap<Arc<str>, Vec<Arc<Workflow>>>,
+}
+
+impl Workflows {
+    /// Adds one.
+    ///
+    /// # Errors
+    /// Another one of the same name and version was added before.
+    pub fn add(&mut self, workflow: Arc<Workflow>) -> Result<(), String> {
+        let version = workflow.definition.version();
+        let versions = self.by_name.entry(Arc::clone(&workflow.name)).or_default();
+        if versions.iter().any(|known| known.definition.version() == version) {
+            return Err(format!("workflow `{}` version {version} is there twice", workflow.name));
+        }
+        versions.push(workflow);
+        Ok(())
+    }
+
+    /// The one of this name and version.
+    #[must_use]
+    pub fn get(&self, name: &str, version: u32) -> Option<&Arc<Workflow>> {
+        self.by_name.get(name)?.iter().find(|known| known.definition.version() == version)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Workflow>> {
+        self.by_name.values().flatten()
+    }
+}
+
+/// A task's input, and outputs of its steps.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    pub(crate) input: Option<Payload>,
+    pub(crate) outputs: Vec<(StepId, Payload)>,
+}
+
+impl Known {
+    /// The task's input.
+    #[must_use]
+    pub fn input(&self) -> &[u8] {
+        self.input.as_deref().unwrap_or_default()
+    }
+
+    /// A step's output; `None` when it has none, such as one that was skipped.
+    #[must_use]
+    pub fn output(&self, step: StepId) -> Option<&[u8]> {
+        self.outputs.iter().find(|(of, _)| *of == step).map(|(_, output)| &**output)
+    }
+}

@@ -1,0 +1,142 @@
+//! A store that fails at random: before it has done anything, or after it has done it all.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use steadfast_engine::Time;
+use steadfast_store::{
+    Claimed, Entry, Error, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued, Payload,
+    PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+};
+
+#[derive(Clone)]
+pub struct Flaky {
+    pub store: Memory,
+    rng: Arc<Mutex<fastrand::Rng>>,
+    /// Of a thousand calls, so many fail.
+    share: Arc<std::sync::atomic::AtomicU32>,
+    /// The next call of this name fails, after it was done or before.
+    next: Arc<Mutex<Option<(&'static str, bool)>>>,
+    /// While this is held, no call goes through.
+    gate: tokio::sync::watch::Sender<bool>,
+}
+
+impl Flaky {
+    pub fn new(store: Memory, seed: u64, share: u32) -> Self {
+        let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
+        let gate = tokio::sync::watch::Sender::new(true);
+        Self { store, rng, share: Arc::new(share.into()), next: Arc::default(), gate }
+    }
+
+    pub fn fail_after(&self, call: &'static str) {
+        *self.next.lock().unwrap() = Some((call, true));
+    }
+
+    pub fn fail_before(&self, call: &'static str) {
+        *self.next.lock().unwrap() = Some((call, false));
+    }
+
+    /// From now on nothing comes through, in neither direction.
+    pub fn hold(&self) {
+        self.gate.send_replace(false);
+    }
+
+    pub fn let_go(&self) {
+        self.gate.send_replace(true);
+    }
+
+    pub fn mend(&self) {
+        self.share.store(0, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// `Some(true)`: fail after it was done.
+    fn fate(&self, call: &str) -> Option<bool> {
+        let mut next = self.next.lock().unwrap();
+        if next.is_some_and(|(of, _)| of == call) {
+            return next.take().map(|(_, after)| after);
+        }
+        let mut rng = self.rng.lock().unwrap();
+        let share = self.share.load(std::sync::atomic::Ordering::SeqCst);
+        (rng.u32(0..1_000) < share).then(|| rng.bool())
+    }
+}
+
+fn failed<T>() -> Result<T, Error> {
+    Err(Error::new(Kind::Unavailable, "scripted"))
+}
+
+macro_rules! flaky {
+    ($self:ident, $name:ident, $call:expr) => {{
+        let fate = $self.fate(stringify!($name));
+        let mut gate = $self.gate.subscribe();
+        async move {
+            let _ = gate.wait_for(|open| *open).await;
+            match fate {
+                Some(false) => failed(),
+                Some(true) => $call.await.and_then(|_| failed()),
+                None => $call.await,
+            }
+        }
+    }};
+}
+
+impl Tasks for Flaky {
+    fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
+        flaky!(self, submit, self.store.submit(batch))
+    }
+    fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        flaky!(self, claim, self.store.claim(node, most))
+    }
+    fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
+        flaky!(self, write, self.store.write(batch))
+    }
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        flaky!(self, owned, self.store.owned(node))
+    }
+    fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.store.open_tasks()
+    }
+    fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
+        flaky!(self, read, self.store.read(tasks))
+    }
+    fn payloads(
+        &self,
+        keys: Vec<PayloadKey>,
+    ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send {
+        flaky!(self, payloads, self.store.payloads(keys))
+    }
+    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.store.history(task)
+    }
+}
+
+impl Mailbox for Flaky {
+    fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
+        flaky!(self, post, self.store.post(batch))
+    }
+    fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        flaky!(self, unread, self.store.unread(node, most))
+    }
+}
+
+impl Overdue for Flaky {
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
+        flaky!(self, overdue, self.store.overdue(behind, most))
+    }
+}
+
+impl Nodes for Flaky {
+    fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
+        self.store.now()
+    }
+    fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send {
+        flaky!(self, renew, self.store.renew(node, lease))
+    }
+    fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
+        self.store.leave(node)
+    }
+}

@@ -1,0 +1,328 @@
+//! Processes that die or stand still, stores that fail, nodes beside each other.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::flaky::Flaky;
+use common::*;
+use steadfast_engine::{Cause, StepState, TaskState};
+use steadfast_resilience::clock::Clock;
+use steadfast_runtime::{ErrorKind, Settings, What};
+use steadfast_store::{Hold, Memory, Nodes as _, Tasks as _, Write};
+
+/// Quick leases, so that tests are short to read.
+fn quick() -> Settings {
+    let mut settings = Settings::default();
+    settings.lease = s(3);
+    settings.look_every = s(1);
+    settings.supervise_every = s(1);
+    settings
+}
+
+async fn sleep(time: Duration) {
+    Clock::tokio().sleep(time).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_process_died_goes_on_from_where_it_was() {
+    let slow = first(vec![Act::Hang]);
+    let (workflow, books) = saga([always(Act::Succeed), slow, always(Act::Succeed)], fine());
+    let store = memory();
+    let first = node_with(store.clone(), &workflow, quick()).await;
+    let task = submit(&first, &workflow).await;
+    sleep(s(1)).await;
+    let (began, died) = (Clock::tokio().now(), books.calls("b"));
+    drop(first);
+    let second = node_with(store, &workflow, quick()).await;
+    let ended = second.at_rest(task).await.unwrap();
+    assert_eq!((state(&ended), died), (TaskState::Completed, 1));
+    // What was done is not done again; what ran has an unknown outcome at once, long before its complete-by.
+    assert_eq!((books.calls("a"), books.calls("b"), books.effects("b")), (1, 2, 1));
+    assert_eq!(ended.task.steps()[1].owner_deaths, 1);
+    assert!(Clock::tokio().now().since(began) < s(6), "the lease of 3 s, not the complete-by of 10 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_under_which_processes_keep_dying_goes_to_an_operator() {
+    let (workflow, books) = saga([always(Act::Hang), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let mut at_work = node_with(store.clone(), &workflow, quick()).await;
+    let task = submit(&at_work, &workflow).await;
+    for _ in 0..3 {
+        sleep(s(1)).await;
+        drop(at_work);
+        sleep(s(3)).await;
+        at_work = node_with(store.clone(), &workflow, quick()).await;
+        sleep(s(1)).await;
+    }
+    let ended = at_work.at_rest(task).await.unwrap();
+    let a = workflow.definition().step_named("a").unwrap();
+    assert_eq!((state(&ended), books.calls("a")), (TaskState::Failed, 3));
+    assert_eq!(ended.task.head().ending.as_ref().unwrap().cause, Cause::OwnerDied(a));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_stood_still_past_its_lease_writes_nothing_any_more() {
+    let (workflow, books) =
+        saga([always(Act::Take(s(5))), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let flaky = Flaky::new(store.clone(), 1, 0);
+    let stuck = node_with(flaky.clone(), &workflow, quick()).await;
+    let task = submit(&stuck, &workflow).await;
+    sleep(s(1)).await;
+    // It hears nothing of the store any more: neither its lease nor its writes get through.
+    flaky.hold();
+    sleep(s(3)).await;
+    let other = node_with(store.clone(), &workflow, quick()).await;
+    let ended = other.at_rest(task).await.unwrap();
+    assert_eq!(state(&ended), TaskState::Completed);
+    flaky.let_go();
+    sleep(s(5)).await;
+    let after = other.read(task).await.unwrap();
+    assert_eq!((after.revision, after.epoch), (ended.revision, ended.epoch), "nothing was written since");
+    assert!(stuck.stats().lapses + stuck.stats().stale_writes > 0, "{:?}", stuck.stats());
+    assert_eq!((books.effects("a"), books.effects("b"), books.effects("c")), (1, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_an_owner_that_was_robbed_is_refused_and_counted() {
+    let (workflow, books) =
+        saga([always(Act::Take(s(5))), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let mut settings = quick();
+    (settings.look_every, settings.lease) = (s(60), s(100));
+    let node = node_with(store.clone(), &workflow, settings).await;
+    let task = submit(&node, &workflow).await;
+    sleep(s(1)).await;
+    // Somebody takes the task, as a supervisor elsewhere does.
+    let stored = node.read(task).await.unwrap();
+    let guard = steadfast_store::Guard { epoch: stored.epoch, revision: stored.revision, mail: None };
+    let plan = steadfast_engine::Plan::default();
+    store.write(vec![Write { hold: Hold::Take, ..Write::of(&plan, task, guard) }]).await.unwrap();
+    let ended = node.at_rest(task).await.unwrap();
+    assert_eq!((state(&ended), ended.epoch), (TaskState::Completed, 3));
+    // The answer of the attempt that ran all the while still counts.
+    assert_eq!((books.calls("a"), ended.task.steps()[0].attempt), (1, 1));
+    assert_eq!(node.stats().stale_writes, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_race_for_ten_thousand_tasks_and_never_hold_one_together() {
+    let (workflow, books) = Flow::new("race")
+        .step(step("a"), service("svc"), always(Act::Take(Duration::from_millis(20))))
+        .build();
+    let store = memory();
+    // Submitted by one that is gone.
+    let gone = node_with(store.clone(), &workflow, Settings::default()).await;
+    let mut tasks = Vec::new();
+    let mut none = Settings::default();
+    none.most_owned = 0;
+    let submitter = node_with(store.clone(), &workflow, none).await;
+    drop(gone);
+    for _ in 0..10_000 {
+        tasks.push(submit(&submitter, &workflow).await);
+    }
+    let left = node_with(store.clone(), &workflow, quick()).await;
+    let right = node_with(store.clone(), &workflow, quick()).await;
+    let (mut by_left, mut by_right) = (left.listen(), right.listen());
+    let (mut done_left, mut done_right) = (BTreeSet::new(), BTreeSet::new());
+    let is_end = |what: &What| matches!(what, What::Task(state) if state.is_at_rest());
+    for task in &tasks {
+        let ended = left.at_rest(*task).await.unwrap();
+        assert_eq!((state(&ended), ended.epoch), (TaskState::Completed, 1), "claimed exactly once");
+        for (told, done) in [(&mut by_left, &mut done_left), (&mut by_right, &mut done_right)] {
+            while let Ok(told) = told.try_recv() {
+                if is_end(&told.what) {
+                    done.insert(told.task);
+                }
+            }
+        }
+    }
+    assert_eq!((books.calls("a"), books.effects("a")), (10_000, 10_000));
+    assert!(done_left.is_disjoint(&done_right));
+    assert!(done_left.len() > 1_000 && done_right.len() > 1_000, "{} {}", done_left.len(), done_right.len());
+    assert_eq!(left.stats().stale_writes + right.stats().stale_writes, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_submission_of_which_nobody_knows_is_not_acknowledged_and_not_lost() {
+    let (workflow, books) = saga(fine(), fine());
+    let store = memory();
+    let flaky = Flaky::new(store.clone(), 1, 0);
+    let node = node_with(flaky.clone(), &workflow, quick()).await;
+    // It is stored, and the answer is lost.
+    flaky.fail_after("submit");
+    let error = node.submit(new(&workflow)).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Store { transient: true, .. }), "{error}");
+    assert!(error.is_transient());
+    sleep(s(10)).await;
+    assert_eq!((books.calls("a"), books.calls("c"), node.stats().store_errors), (1, 1, 1));
+    // It is not stored.
+    flaky.fail_before("submit");
+    node.submit(new(&workflow)).await.unwrap_err();
+    sleep(s(10)).await;
+    assert_eq!((books.calls("a"), store.open_tasks().await.unwrap()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_which_nobody_knows_is_read_back_and_nothing_is_done_twice() {
+    for after in [true, false] {
+        let (workflow, books) =
+            saga([always(Act::Take(s(2))), always(Act::Succeed), always(Act::Succeed)], fine());
+        let flaky = Flaky::new(memory(), 1, 0);
+        let node = node_with(flaky.clone(), &workflow, quick()).await;
+        let task = submit(&node, &workflow).await;
+        match after {
+            true => flaky.fail_after("write"),
+            false => flaky.fail_before("write"),
+        }
+        let began = Clock::tokio().now();
+        let ended = node.at_rest(task).await.unwrap();
+        assert_eq!(state(&ended), TaskState::Completed);
+        assert_eq!(["a", "b", "c"].map(|name| books.calls(name)), [1, 1, 1], "after: {after}");
+        assert!(Clock::tokio().now().since(began) < s(5), "no time limit had to pass");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_which_nobody_knows_leaves_nothing_behind() {
+    let (workflow, books) = saga(fine(), fine());
+    let store = memory();
+    let flaky = Flaky::new(store.clone(), 1, 0);
+    let mut none = Settings::default();
+    none.most_owned = 0;
+    let submitter = node_with(store, &workflow, none).await;
+    let task = submit(&submitter, &workflow).await;
+    flaky.fail_after("claim");
+    let node = node_with(flaky, &workflow, quick()).await;
+    assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
+    assert_eq!(["a", "b", "c"].map(|name| books.calls(name)), [1, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_workflow_nobody_knows_waits_and_does_not_fail() {
+    let (one, books) = saga([always(Act::Take(s(5))), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let first = node_with(store.clone(), &one, quick()).await;
+    let task = submit(&first, &one).await;
+    sleep(s(1)).await;
+    first.shut_down().await.unwrap();
+    // An upgrade brings another version, then another shape under the same version: both are other workflows.
+    let (two, _) = Flow::new("saga").version(2).step(step("a"), service("svc"), always(Act::Succeed)).build();
+    let (reshaped, _) = Flow::new("saga").step(step("a"), service("svc"), always(Act::Succeed)).build();
+    for other in [&two, &reshaped] {
+        let upgraded = node_with(store.clone(), other, quick()).await;
+        sleep(s(100)).await;
+        assert!(upgraded.stats().unknown_workflows > 0);
+        let stored = upgraded.read(task).await.unwrap();
+        assert_eq!((state(&stored), stored.owner), (TaskState::Running, None));
+        upgraded.shut_down().await.unwrap();
+    }
+    let back = node_with(store, &one, quick()).await;
+    assert_eq!(state(&back.at_rest(task).await.unwrap()), TaskState::Completed);
+    assert_eq!(books.calls("a"), 1, "what ran when the first one shut down had ended within the grace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_lets_what_runs_end_and_hands_the_rest_over_at_once() {
+    let (workflow, books) =
+        saga([always(Act::Take(s(5))), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let first = node_with(store.clone(), &workflow, Settings::default()).await;
+    let task = submit(&first, &workflow).await;
+    sleep(s(1)).await;
+    assert_eq!(first.shut_down().await.unwrap(), 0);
+    let stored = store.read(vec![task]).await.unwrap().remove(0).unwrap();
+    assert_eq!((stored.task.steps()[0].state, books.calls("b")), (StepState::Completed, 0));
+    let second = node_with(store, &workflow, Settings::default()).await;
+    let began = Clock::tokio().now();
+    assert_eq!(state(&second.at_rest(task).await.unwrap()), TaskState::Completed);
+    assert!(Clock::tokio().now().since(began) < s(2), "no lease had to end");
+    assert_eq!(books.calls("a"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_cuts_off_what_does_not_end_and_says_so() {
+    let (workflow, _) = saga([always(Act::Hang), always(Act::Succeed), always(Act::Succeed)], fine());
+    let mut settings = quick();
+    settings.grace = s(4);
+    let node = node_with(memory(), &workflow, settings).await;
+    submit(&node, &workflow).await;
+    let began = Clock::tokio().now();
+    assert_eq!(node.shut_down().await.unwrap(), 1);
+    assert_eq!(Clock::tokio().now().since(began).as_secs(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fell_due_while_nobody_ran_is_recovered_gently() {
+    let (workflow, books) = Flow::new("many").step(step("a"), service("svc"), first_hang(300)).build();
+    let store = memory();
+    let first = node_with(store.clone(), &workflow, quick()).await;
+    let mut tasks = Vec::new();
+    for _ in 0..300 {
+        tasks.push(submit(&first, &workflow).await);
+    }
+    sleep(s(1)).await;
+    let node = first.id();
+    drop(first);
+    // Its lease is kept, as if it only stood still: what is overdue is the supervisor's.
+    sleep(s(20)).await;
+    store.renew(node, s(1_000)).await.unwrap();
+    let second = node_with(store, &workflow, quick()).await;
+    sleep(Duration::from_millis(1_050)).await;
+    let at_first = books.calls("a") - 300;
+    assert!((1..=64).contains(&at_first), "{at_first} came back at once");
+    for task in tasks {
+        assert_eq!(state(&second.at_rest(task).await.unwrap()), TaskState::Completed);
+    }
+    assert_eq!((second.stats().recovered, books.effects("a")), (300, 300));
+}
+
+fn first_hang(calls: usize) -> Script {
+    first(vec![Act::Hang; calls])
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_supervisors_never_recover_the_same_attempt_twice() {
+    let (workflow, books) = Flow::new("many").step(step("a"), service("svc"), first_hang(100)).build();
+    let store: Memory = memory();
+    let left = node_with(store.clone(), &workflow, quick()).await;
+    let right = node_with(store, &workflow, quick()).await;
+    let mut tasks = Vec::new();
+    for _ in 0..100 {
+        tasks.push(submit(&left, &workflow).await);
+    }
+    for task in &tasks {
+        let ended = left.at_rest(*task).await.unwrap();
+        assert_eq!((state(&ended), ended.task.steps()[0].failures), (TaskState::Completed, 1));
+    }
+    assert_eq!(left.stats().recovered + right.stats().recovered, 100);
+    assert_eq!((books.calls("a"), books.effects("a")), (200, 100));
+}
+
+#[tokio::test]
+async fn a_blocking_handler_that_does_not_return_is_counted_until_it_does() {
+    let (leave, wait) = std::sync::mpsc::channel::<()>();
+    let handler = steadfast_runtime::blocking(move || {
+        let _ = wait.recv();
+        Ok(Arc::from(b"".as_slice()))
+    });
+    let (workflow, _) = saga(fine(), fine());
+    let node = node(memory(), &workflow).await;
+    let before = node.stats().stuck;
+    drop(handler);
+    assert_eq!(node.stats().stuck, before + 1);
+    leave.send(()).unwrap();
+    for _ in 0..1_000 {
+        if node.stats().stuck == before {
+            return;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(node.stats().stuck, before);
+}
