@@ -1,20 +1,15 @@
 //! Guarded writes, and the history that they leave.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use steadfast_engine::{Head, Record, StepId, Time};
 use steadfast_store::{Entry, Hold, Refusal, TaskId, Write, Written};
 
 use crate::codec::{Change, id, millis, pack, state, time, unpack};
 
-/// Carries one write out, in a savepoint of its own.
-pub(crate) fn write(
-    transaction: &mut Transaction<'_>,
-    write: &Write,
-    now: Time,
-) -> rusqlite::Result<Written> {
-    let savepoint = transaction.savepoint()?;
+/// Carries one write out: its guard is checked first, so that a refused one has done nothing.
+pub(crate) fn write(savepoint: &Connection, write: &Write, now: Time) -> rusqlite::Result<Written> {
     let task = id(write.task.as_u128());
-    let refusal = guard(&savepoint, write)?;
+    let refusal = guard(savepoint, write)?;
     if let Some(refusal) = refusal {
         return Ok(Written::Refused(refusal));
     }
@@ -26,20 +21,19 @@ pub(crate) fn write(
     update.execute((task, number(revision), read))?;
     drop(update);
     if let Some(head) = &write.head {
-        put_head(&savepoint, task, head)?;
+        put_head(savepoint, task, head)?;
     }
     for (step, record) in &write.steps {
-        put_step(&savepoint, task, *step, record)?;
+        put_step(savepoint, task, *step, record)?;
     }
     for (step, output) in &write.outputs {
         let sql = "INSERT OR REPLACE INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
         savepoint.prepare_cached(sql)?.execute(params![task, ordinal(*step), &**output])?;
     }
-    hold(&savepoint, task, write.hold, now)?;
+    hold(savepoint, task, write.hold, now)?;
     let packed = pack(&Change { head: write.head.clone(), steps: write.steps.clone() })?;
     let sql = "INSERT INTO steadfast_history (task, revision, at_ms, packed) VALUES (?, ?, ?, ?)";
     savepoint.prepare_cached(sql)?.execute(params![task, number(revision), millis(now), packed])?;
-    savepoint.commit()?;
     Ok(Written::Done(revision))
 }
 

@@ -63,7 +63,12 @@ impl Both {
         clock.set(Time::from_millis(1_000_000));
         let (for_memory, for_file) = (clock.clone(), clock.clone());
         let memory = Memory::new(move || for_memory.now());
-        let file = Sqlite::open(folder.path("store.db"), move || for_file.now()).unwrap();
+        // Both ways to drive it, in turn.
+        let path = folder.path("store.db");
+        let file = match seed % 2 {
+            0 => Sqlite::open(path, move || for_file.now()).unwrap(),
+            _ => Sqlite::open_inline(path, move || for_file.now()).unwrap(),
+        };
         Self { rng: fastrand::Rng::with_seed(seed), clock, memory, file, definition: workflow(), folder }
     }
 
