@@ -30,6 +30,9 @@ pub(crate) fn failed(error: impl Into<Arc<rusqlite::Error>>) -> Error {
             | rusqlite::Error::IntegralValueOutOfRange(..) => {
                 (Kind::Corrupt, "a row of the store cannot be read: it was changed by hand, or is damaged")
             }
+            rusqlite::Error::StatementChangedRows(_) | rusqlite::Error::QueryReturnedNoRows => {
+                (Kind::Corrupt, "a row of the store is not there: it was removed by hand, or is damaged")
+            }
             _ => (Kind::Unavailable, "the store's file cannot be used: see the cause"),
         },
     };
