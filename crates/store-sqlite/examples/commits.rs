@@ -1,11 +1,11 @@
 //! What a 3-step task costs in this store: one submission and four writes, alone and with many callers at once.
 //!
 //! ```text
-//! cargo run --release -p steadfast-store-sqlite --example commits [FOLDER]
+//! cargo run --release -p steadfast-store-sqlite --example commits [FOLDER [CALLERS TASKS]...]
 //! ```
 //!
 //! All plans are made before the time is taken, so that what is measured is the store and what wakes its callers.
-//! Count the syncs from outside: `strace -f -c -e trace=fsync,fdatasync target/release/examples/commits`.
+//! Count the syncs from outside: `strace -f -c -e trace=fsync,fdatasync target/release/examples/commits /tmp 1 300`.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a measurement, not a part")]
 
@@ -28,9 +28,12 @@ const NODE: NodeId = NodeId::from_u128(1);
 const PAYLOAD: usize = 100;
 
 fn main() {
-    let folder = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
-    for (callers, tasks) in [(1, 300), (200, 20_000)] {
-        measure(&folder, callers, tasks);
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let numbers: Vec<usize> = arguments.map(|number| number.parse().unwrap()).collect();
+    let cases = if numbers.is_empty() { &[1, 300, 200, 20_000] } else { &numbers[..] };
+    for case in cases.chunks_exact(2) {
+        measure(&folder, case[0], case[1]);
     }
 }
 

@@ -90,3 +90,49 @@ impl Waiting {
         self.jobs.drain(..jobs).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::answer;
+    use crate::job::Work;
+
+    fn job(bytes: usize) -> Box<dyn Job> {
+        Box::new(Work { work: |_: &_, _| Ok(()), bytes, done: None, sender: answer().0 })
+    }
+
+    /// Fills a queue with jobs of this size; how many it took.
+    fn fill(queue: &Queue, bytes: usize) -> usize {
+        let refused =
+            |_: &usize| queue.push(job(bytes)).map_err(|(_, error)| error.kind()) == Err(Kind::Unavailable);
+        (0..=MOST_WAITING).find(refused).unwrap()
+    }
+
+    #[test]
+    fn a_queue_that_is_full_takes_no_more_until_some_were_taken() {
+        for (bytes, most, group) in [(0, MOST_WAITING, MOST_JOBS), (1 << 20, 256, 4)] {
+            let queue = Queue::default();
+            assert_eq!(fill(&queue, bytes), most);
+            assert_eq!(queue.take().len(), group);
+            assert_eq!(fill(&queue, bytes), group, "as many as were taken");
+        }
+    }
+
+    #[test]
+    fn one_that_is_larger_than_a_commit_goes_alone() {
+        let queue = Queue::default();
+        for bytes in [1, MOST_BYTES + 1, 1, 1] {
+            assert!(queue.push(job(bytes)).is_ok());
+        }
+        let groups: Vec<_> = (0..4).map(|_| queue.take().len()).collect();
+        assert_eq!(groups, [1, 1, 2, 0]);
+    }
+
+    #[test]
+    fn what_waits_when_it_is_closed_is_still_taken() {
+        let queue = Queue::default();
+        assert!(queue.push(job(0)).is_ok());
+        queue.close();
+        assert_eq!((queue.wait().len(), queue.wait().len()), (1, 0));
+    }
+}
