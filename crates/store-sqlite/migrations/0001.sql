@@ -1,4 +1,5 @@
 -- Times are milliseconds since 1970 by the store's clock. States are numbers, see `codec.rs`; from 4 on a task is at rest.
+-- Rows of other tables name their task without a foreign key: they are written behind a guard that has found it.
 
 CREATE TABLE steadfast_clock (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -15,6 +16,8 @@ CREATE TABLE steadfast_tasks (
     shape INTEGER NOT NULL,
     key TEXT,
     state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 6),
+    -- Apart from the state, so that most changes of state touch no index.
+    at_rest INTEGER NOT NULL CHECK (at_rest = (state >= 4)),
     head BLOB NOT NULL,
     deadline_ms INTEGER,
     ending INTEGER NOT NULL CHECK (ending IN (0, 1)),
@@ -28,13 +31,13 @@ CREATE TABLE steadfast_tasks (
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX steadfast_tasks_by_key ON steadfast_tasks (namespace, workflow, key) WHERE key IS NOT NULL;
-CREATE INDEX steadfast_tasks_free ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND state < 4;
-CREATE INDEX steadfast_tasks_mailed ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND state < 4 AND mail_last > mail_read;
-CREATE INDEX steadfast_tasks_owned ON steadfast_tasks (owner) WHERE owner IS NOT NULL AND state < 4;
-CREATE INDEX steadfast_tasks_late ON steadfast_tasks (deadline_ms) WHERE deadline_ms IS NOT NULL AND ending = 0 AND state < 4;
+CREATE INDEX steadfast_tasks_free ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND at_rest = 0;
+CREATE INDEX steadfast_tasks_mailed ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read;
+CREATE INDEX steadfast_tasks_owned ON steadfast_tasks (owner) WHERE owner IS NOT NULL AND at_rest = 0;
+CREATE INDEX steadfast_tasks_late ON steadfast_tasks (deadline_ms) WHERE deadline_ms IS NOT NULL AND ending = 0 AND at_rest = 0;
 
 CREATE TABLE steadfast_steps (
-    task BLOB NOT NULL REFERENCES steadfast_tasks (id) ON DELETE CASCADE,
+    task BLOB NOT NULL,
     ordinal INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     complete_by_ms INTEGER,
@@ -45,7 +48,7 @@ CREATE TABLE steadfast_steps (
 CREATE INDEX steadfast_steps_due ON steadfast_steps (complete_by_ms) WHERE complete_by_ms IS NOT NULL;
 
 CREATE TABLE steadfast_payloads (
-    task BLOB NOT NULL REFERENCES steadfast_tasks (id) ON DELETE CASCADE,
+    task BLOB NOT NULL,
     -- The output of this step; -1 is the task's input.
     ordinal INTEGER NOT NULL,
     body BLOB NOT NULL,
@@ -53,14 +56,14 @@ CREATE TABLE steadfast_payloads (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE steadfast_mail (
-    task BLOB NOT NULL REFERENCES steadfast_tasks (id) ON DELETE CASCADE,
+    task BLOB NOT NULL,
     number INTEGER NOT NULL,
     body BLOB NOT NULL,
     PRIMARY KEY (task, number)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE steadfast_history (
-    task BLOB NOT NULL REFERENCES steadfast_tasks (id) ON DELETE CASCADE,
+    task BLOB NOT NULL,
     revision INTEGER NOT NULL,
     at_ms INTEGER NOT NULL,
     packed BLOB NOT NULL,

@@ -8,11 +8,18 @@ use steadfast_engine::{Head, Record, StepId, TaskState, Time};
 /// The first byte of everything packed: the form that follows.
 const FORM: u8 = 1;
 
-/// What a write did, as it is kept in the history.
-#[derive(Serialize, Deserialize)]
+/// What a write did, as it is read from the history.
+#[derive(Deserialize)]
 pub(crate) struct Change {
     pub(crate) head: Option<Head>,
     pub(crate) steps: Vec<(StepId, Record)>,
+}
+
+/// What a write does, as it is put into the history: packed it is the same.
+#[derive(Serialize)]
+pub(crate) struct Changing<'a> {
+    pub(crate) head: Option<&'a Head>,
+    pub(crate) steps: &'a [(StepId, Record)],
 }
 
 /// The number of a state in the file; from 4 on a task is at rest.

@@ -1,10 +1,13 @@
 //! SQLite's errors, by what they mean for a store.
 
+use std::sync::Arc;
+
 use rusqlite::ErrorCode;
 use steadfast_store::{Error, Kind};
 
-/// What an error of SQLite means, and what to do.
-pub(crate) fn failed(error: rusqlite::Error) -> Error {
+/// What an error of SQLite means, and what to do. It can be one for many, when a commit fails.
+pub(crate) fn failed(error: impl Into<Arc<rusqlite::Error>>) -> Error {
+    let error = error.into();
     let (kind, words) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
             (Kind::Full, "the disk is full: make room; nothing that was acknowledged is lost")
@@ -21,11 +24,14 @@ pub(crate) fn failed(error: rusqlite::Error) -> Error {
             (Kind::Unavailable, "another connection holds the store's file: end its transaction")
         }
         Some(ErrorCode::SystemIoFailure) => (Kind::Unavailable, "the disk failed: see the cause"),
-        _ => match &error {
+        _ => match &*error {
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::IntegralValueOutOfRange(..) => {
                 (Kind::Corrupt, "a row of the store cannot be read: it was changed by hand, or is damaged")
+            }
+            rusqlite::Error::StatementChangedRows(_) | rusqlite::Error::QueryReturnedNoRows => {
+                (Kind::Corrupt, "a row of the store is not there: it was removed by hand, or is damaged")
             }
             _ => (Kind::Unavailable, "the store's file cannot be used: see the cause"),
         },

@@ -7,10 +7,12 @@ use crate::codec::id;
 
 pub(crate) fn post(transaction: &Connection, message: &Message) -> rusqlite::Result<Posted> {
     let task = id(message.task.as_u128());
-    let mut find = transaction.prepare_cached("SELECT state, mail_last FROM steadfast_tasks WHERE id = ?")?;
-    let found = find.query_row([task], |row| Ok((row.get::<_, u8>(0)?, row.get::<_, i64>(1)?))).optional()?;
-    let Some((state, last)) = found else { return Ok(Posted::Unknown) };
-    if state >= 4 {
+    let mut find =
+        transaction.prepare_cached("SELECT at_rest, mail_last FROM steadfast_tasks WHERE id = ?")?;
+    let found =
+        find.query_row([task], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?))).optional()?;
+    let Some((at_rest, last)) = found else { return Ok(Posted::Unknown) };
+    if at_rest {
         return Ok(Posted::AtRest);
     }
     let number = last + 1;
@@ -39,7 +41,7 @@ pub(crate) fn unread(transaction: &Connection, task: TaskId) -> rusqlite::Result
 /// Unread mail of all tasks of a node.
 pub(crate) fn unread_of(transaction: &Connection, node: NodeId, most: usize) -> rusqlite::Result<Vec<Mail>> {
     let sql = "SELECT m.task, m.number, m.body FROM steadfast_tasks t JOIN steadfast_mail m ON m.task = t.id
-               WHERE t.owner = ? AND t.state < 4 AND t.mail_last > t.mail_read AND m.number > t.mail_read
+               WHERE t.owner = ? AND t.at_rest = 0 AND t.mail_last > t.mail_read AND m.number > t.mail_read
                ORDER BY m.task, m.number LIMIT ?";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     transaction.prepare_cached(sql)?.query_map((id(node.as_u128()), most), mail)?.collect()

@@ -6,19 +6,16 @@ use steadfast_store::NodeId;
 
 use crate::codec::{id, millis, time};
 
-/// The time: the wall's, but never earlier than what was written.
-pub(crate) fn now(transaction: &Connection, wall: Time) -> rusqlite::Result<Time> {
-    let last = transaction.query_row_and_then("SELECT last_ms FROM steadfast_clock", [], |row| row.get(0));
-    last.map(|last| time(last).max(wall))
+/// The latest time that was written.
+pub(crate) fn written(connection: &Connection) -> rusqlite::Result<Time> {
+    connection.query_row("SELECT last_ms FROM steadfast_clock", [], |row| row.get(0)).map(time)
 }
 
-/// The time, written down.
-pub(crate) fn tick(transaction: &Connection, wall: Time) -> rusqlite::Result<Time> {
-    let now = now(transaction, wall)?;
+/// Writes the time down.
+pub(crate) fn tick(transaction: &Connection, now: Time) -> rusqlite::Result<()> {
     let mut update =
         transaction.prepare_cached("UPDATE steadfast_clock SET last_ms = ?1 WHERE last_ms < ?1")?;
-    update.execute([millis(now)])?;
-    Ok(now)
+    update.execute([millis(now)]).map(drop)
 }
 
 pub(crate) fn renew(transaction: &Connection, node: NodeId, until: Time) -> rusqlite::Result<Time> {

@@ -2,27 +2,33 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
 
+use crate::clock::Clock;
+use crate::drive::Drive;
 use crate::error::failed;
+use crate::reader::Reader;
+use crate::writer::Writer;
 use crate::{Inner, Sqlite, migration, node};
 
 /// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long a transaction of the user's own on the same file is waited for.
 const BUSY: Duration = Duration::from_secs(5);
+/// How many statements each connection keeps prepared: more than there are.
+const STATEMENTS: usize = 64;
 /// The settings that a file must have while it is open, each with the value that it must show.
 const SETTINGS: [(&str, &str); 4] =
     [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1"), ("trusted_schema", "0")];
 
 impl Sqlite {
-    /// Opens a file, or makes it; its time comes from this clock, in milliseconds since 1970.
+    /// Opens a file, or makes it; its time comes from this clock, in milliseconds since 1970. A thread of its own writes.
     ///
     /// # Errors
     /// `Owned` when another process has it open, `Newer` when a newer version made it, and what the disk says.
@@ -30,21 +36,50 @@ impl Sqlite {
         path: impl AsRef<Path>,
         clock: impl Fn() -> Time + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let owner = lock(path)?;
-        let mut connection = Connection::open(path).map_err(failed)?;
-        prepare(&connection).map_err(failed)??;
-        migration::run(&mut connection)?;
-        // Who holds the lock knows that all earlier owners are dead.
-        node::forget_all(&connection).map_err(failed)?;
-        let inner = Inner {
-            connection: Mutex::new(connection),
-            clock: Box::new(clock),
-            told: AtomicU64::new(0),
-            _owner: owner,
-        };
-        Ok(Self { inner: Arc::new(inner) })
+        open(path.as_ref(), clock, Drive::by_thread)
     }
+
+    /// As [`Sqlite::open`], but who waits for an answer writes, with all that waits beside it: for tests with a paused
+    /// clock, which a thread of its own would break.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_inline(
+        path: impl AsRef<Path>,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        open(path.as_ref(), clock, |writer| Ok(Drive::by_caller(writer)))
+    }
+}
+
+fn open(
+    path: &Path,
+    wall: impl Fn() -> Time + Send + Sync + 'static,
+    drive: impl FnOnce(Writer) -> Result<Drive, Error>,
+) -> Result<Sqlite, Error> {
+    let owner = lock(path)?;
+    let mut connection = Connection::open(path).map_err(failed)?;
+    prepare(&connection).map_err(failed)??;
+    migration::run(&mut connection)?;
+    // Who holds the lock knows that all earlier owners are dead.
+    node::forget_all(&connection).map_err(failed)?;
+    let written = node::written(&connection).map_err(failed)?;
+    let reader = reader(path).map_err(failed)?;
+    let (clock, commits) = (Arc::new(Clock::new(wall, written)), Arc::new(AtomicU64::new(0)));
+    let writer = Writer::new(connection, owner, Arc::clone(&clock), written, Arc::clone(&commits));
+    let inner = Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits };
+    Ok(Sqlite { inner: Arc::new(inner) })
+}
+
+/// A second connection, which cannot write.
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::default() - OpenFlags::SQLITE_OPEN_READ_WRITE - OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(connection)
 }
 
 fn lock(path: &Path) -> Result<File, Error> {
@@ -82,6 +117,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<Result<(), Error>> {
         return Ok(Err(Error::new(Kind::Unavailable, message)));
     }
     connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     for (name, value) in SETTINGS {
         connection.pragma_update(None, name, value)?;
     }

@@ -10,29 +10,23 @@ use steadfast_store::{
 
 use crate::codec::{id, millis, pack, state, time, unpack};
 use crate::mail;
-use crate::write::{ordinal, put_step};
+use crate::write::{insert_step, ordinal};
 
 /// The place of the input among a task's payloads.
 const INPUT: i64 = -1;
 /// The place of a task's deadline among its steps that are overdue.
 const DEADLINE: i64 = -1;
 
+/// Stores a task, unless it or its key is there.
 pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
     let task = id(new.id.as_u128());
-    let mut find = transaction.prepare_cached("SELECT 1 FROM steadfast_tasks WHERE id = ?")?;
-    if find.exists([task])? {
-        return Ok(Submitted::Again);
-    }
-    if let Some(first) = first_of_key(transaction, new)? {
-        let input = payload(transaction, PayloadKey { task: first, step: None })?;
-        let same = input.is_some_and(|input| input == new.input);
-        return Ok(if same { Submitted::Seen(first) } else { Submitted::OtherInput(first) });
-    }
     let head = new.task.head();
-    let sql = "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, head, deadline_ms, ending,
-                   epoch, revision, owner, wake_at_ms, submitted_at_ms)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)";
-    transaction.prepare_cached(sql)?.execute(params![
+    let sql =
+        "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, at_rest, head,
+                   deadline_ms, ending, epoch, revision, owner, wake_at_ms, submitted_at_ms)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?14)
+               ON CONFLICT DO NOTHING";
+    let stored = transaction.prepare_cached(sql)?.execute(params![
         task,
         &*new.namespace,
         &*new.workflow,
@@ -40,20 +34,35 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
         new.shape.cast_signed(),
         new.key.as_deref(),
         state(head.state),
+        head.state.is_at_rest(),
         pack(head)?,
         head.deadline.map(millis),
         head.ending.is_some(),
         u8::from(new.owner.is_some()),
         new.owner.map(|owner| id(owner.as_u128())),
         millis(now),
-        millis(now),
     ])?;
+    if stored == 0 {
+        return seen(transaction, new);
+    }
     for (step, record) in new.task.rows() {
-        put_step(transaction, task, step, record)?;
+        insert_step(transaction, task, step, record)?;
     }
     let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
     transaction.prepare_cached(sql)?.execute(params![task, INPUT, &*new.input])?;
     Ok(Submitted::New)
+}
+
+/// What was there before a submission that was not stored.
+fn seen(transaction: &Connection, new: &Submission) -> rusqlite::Result<Submitted> {
+    let mut find = transaction.prepare_cached("SELECT 1 FROM steadfast_tasks WHERE id = ?")?;
+    if find.exists([id(new.id.as_u128())])? {
+        return Ok(Submitted::Again);
+    }
+    let first = first_of_key(transaction, new)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let input = payload(transaction, PayloadKey { task: first, step: None })?;
+    let same = input.is_some_and(|input| input == new.input);
+    Ok(if same { Submitted::Seen(first) } else { Submitted::OtherInput(first) })
 }
 
 fn first_of_key(transaction: &Connection, new: &Submission) -> rusqlite::Result<Option<TaskId>> {
@@ -75,11 +84,11 @@ pub(crate) fn claim(
     now: Time,
 ) -> rusqlite::Result<Vec<Claimed>> {
     let sql = "SELECT id FROM (
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND state < 4 AND wake_at_ms <= ?1
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0 AND wake_at_ms <= ?1
                    UNION
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND state < 4 AND mail_last > mail_read
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read
                    UNION
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NOT NULL AND state < 4 AND owner NOT IN
+                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NOT NULL AND at_rest = 0 AND owner NOT IN
                        (SELECT n.id FROM steadfast_nodes n WHERE n.until_ms > ?1)
                ) ORDER BY wake_at_ms, id LIMIT ?2";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -154,10 +163,10 @@ pub(crate) fn overdue(
     let sql = "SELECT task, ordinal, attempt, since FROM (
                    SELECT s.task AS task, s.ordinal AS ordinal, s.attempt AS attempt, s.complete_by_ms AS since
                        FROM steadfast_steps s JOIN steadfast_tasks t ON t.id = s.task
-                       WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.state < 4
+                       WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.at_rest = 0
                    UNION ALL
                    SELECT id, -1, 0, deadline_ms FROM steadfast_tasks
-                       WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND state < 4
+                       WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND at_rest = 0
                ) WHERE (since, task, ordinal) > (?3, ?4, ?5) ORDER BY since, task, ordinal LIMIT ?2";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let (since, task, place) = match behind {
@@ -180,13 +189,13 @@ pub(crate) fn overdue(
 
 pub(crate) fn owned(transaction: &Connection, node: NodeId) -> rusqlite::Result<Vec<TaskId>> {
     let sql =
-        "SELECT id FROM steadfast_tasks WHERE owner = ? AND owner IS NOT NULL AND state < 4 ORDER BY id";
+        "SELECT id FROM steadfast_tasks WHERE owner = ? AND owner IS NOT NULL AND at_rest = 0 ORDER BY id";
     transaction.prepare_cached(sql)?.query_map([id(node.as_u128())], |row| task_id(row, 0))?.collect()
 }
 
 pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {
     // Each is in exactly one of two small indexes.
-    let sql = "SELECT (SELECT count(*) FROM steadfast_tasks WHERE owner IS NULL AND state < 4)
-                    + (SELECT count(*) FROM steadfast_tasks WHERE owner IS NOT NULL AND state < 4)";
+    let sql = "SELECT (SELECT count(*) FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0)
+                    + (SELECT count(*) FROM steadfast_tasks WHERE owner IS NOT NULL AND at_rest = 0)";
     transaction.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }

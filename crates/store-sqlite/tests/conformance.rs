@@ -1,10 +1,12 @@
-//! The embedded store passes the suite that every store passes.
+//! The embedded store passes the suite that every store passes, whoever drives its writer.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use steadfast_engine::Time;
+use steadfast_store::Error;
 use steadfast_store::conformance::{HandClock, Harness};
 use steadfast_store_sqlite::Sqlite;
 
@@ -19,11 +21,18 @@ struct InFile {
 }
 
 impl InFile {
-    fn new() -> Self {
+    fn on_a_thread() -> Self {
+        Self::new(|path, clock| Sqlite::open(path, move || clock.now()))
+    }
+
+    fn inline() -> Self {
+        Self::new(|path, clock| Sqlite::open_inline(path, move || clock.now()))
+    }
+
+    fn new(open: impl FnOnce(PathBuf, HandClock) -> Result<Sqlite, Error>) -> Self {
         let (folder, clock) = (Folder::new(), HandClock::default());
         clock.set(Time::from_millis(1_700_000_000_000));
-        let told = clock.clone();
-        let store = Sqlite::open(folder.path("store.db"), move || told.now()).unwrap();
+        let store = open(folder.path("store.db"), clock.clone()).unwrap();
         Self { clock, store, _folder: folder }
     }
 }
@@ -40,4 +49,10 @@ impl Harness for InFile {
     }
 }
 
-steadfast_store::conformance!(InFile::new());
+steadfast_store::conformance!(InFile::on_a_thread());
+
+mod inline {
+    use super::*;
+
+    steadfast_store::conformance!(InFile::inline());
+}

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Definition, Event, Step, Task, Time, decide};
+use steadfast_engine::{Definition, Event, Head, Step, Task, TaskState, Time, decide};
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Kind, NodeId, Nodes as _, Payload, Submission, Submitted, TaskId, Tasks as _, Write, Written,
+    Guard, Hold, Kind, NodeId, Nodes as _, Overdue as _, Payload, Submission, Submitted, TaskId, Tasks as _,
+    Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -138,4 +139,59 @@ fn the_settings_are_those_that_keep_the_promise() {
     let mode: String = other.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     let version: i64 = other.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!((mode.as_str(), version), ("wal", 0), "`user_version` stays the user's");
+}
+
+/// Most writes leave the indexes alone; those that may not are found out, whatever the engine asks for.
+#[test]
+fn what_is_looked_for_follows_each_change_of_the_head() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    clock.set(Time::from_millis(5_000));
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    let first = block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap().task.head().clone();
+    let head = |state, deadline| Head { state, deadline, ..first.clone() };
+    let (past, soon) = (Some(Time::from_millis(4_000)), Some(Time::from_millis(9_000)));
+    let changes = [
+        // Not yet, since when, and at rest.
+        (head(TaskState::Running, soon), (0, 1)),
+        (head(TaskState::Waiting, soon), (0, 1)),
+        (head(TaskState::Waiting, past), (1, 1)),
+        (head(TaskState::Running, None), (0, 1)),
+        (head(TaskState::Running, past), (1, 1)),
+        (head(TaskState::Failed, past), (0, 0)),
+        (head(TaskState::Running, past), (1, 1)),
+        (head(TaskState::Completed, past), (0, 0)),
+    ];
+    for (revision, (head, expected)) in (0..).zip(changes) {
+        let guard = Guard { epoch: 1, revision, mail: None };
+        let (head, words) = (Some(head.clone()), format!("{head:?}"));
+        let write = Write {
+            task: TASK,
+            guard,
+            head,
+            steps: vec![],
+            outputs: vec![],
+            mail_read: None,
+            hold: Hold::Keep,
+        };
+        assert_eq!(block_on(store.write(vec![write])).unwrap(), [Written::Done(revision + 1)], "{words}");
+        let overdue = block_on(store.overdue(None, 9)).unwrap().len();
+        let owned = block_on(store.owned(NODE)).unwrap().len();
+        assert_eq!((overdue, owned), expected, "{words}");
+        assert_eq!(block_on(store.open_tasks()).unwrap(), u64::from(owned == 1), "{words}");
+    }
+}
+
+#[test]
+fn a_step_that_was_removed_by_hand_is_told_and_its_write_is_not_done() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    let before = block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap();
+    let plan = decide(&workflow(), &before.task, &Event::Claimed, clock.now());
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    other.execute("DELETE FROM steadfast_steps", []).unwrap();
+    let write = Write::of(&plan, TASK, Guard { epoch: 1, revision: 0, mail: None });
+    assert_eq!(block_on(store.write(vec![write])).unwrap_err().kind(), Kind::Corrupt);
+    assert_eq!(block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap().revision, 0);
 }

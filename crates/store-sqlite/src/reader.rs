@@ -1,0 +1,55 @@
+//! Reads, on a connection of their own: they do not wait for the disk while a commit does.
+
+use std::fmt;
+use std::future::{Ready, ready};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+use steadfast_store::Error;
+
+use crate::error::failed;
+
+pub(crate) struct Reader(Mutex<Connection>);
+
+impl Reader {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self(Mutex::new(connection))
+    }
+
+    /// Reads in one transaction, which begins now: it sees all that was answered before.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Ready<Result<T, Error>> {
+        let connection = self.connection();
+        let done = Snapshot::of(&connection).and_then(|snapshot| work(snapshot.0));
+        ready(done.map_err(failed))
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reader").field(&self.connection().path()).finish()
+    }
+}
+
+/// A transaction that ends with this, also by a panic. Its statements are kept, unlike those of `Transaction`.
+struct Snapshot<'a>(&'a Connection);
+
+impl<'a> Snapshot<'a> {
+    fn of(connection: &'a Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
+        Ok(Self(connection))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // Nothing was written, so that there is nothing to lose.
+        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([]));
+    }
+}

@@ -1,0 +1,163 @@
+//! The writer: all that waits in one transaction, one sync, and only then the answers.
+
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use steadfast_engine::Time;
+use steadfast_store::{Error, Kind};
+
+use crate::clock::Clock;
+use crate::error::failed;
+use crate::job::Job;
+use crate::node;
+use crate::queue::Group;
+
+/// Its parts are dropped in this order: the owner's lock only after the file was closed.
+pub(crate) struct Writer {
+    connection: Connection,
+    _owner: File,
+    clock: Arc<Clock>,
+    /// The time that the file has.
+    written: Time,
+    commits: Arc<AtomicU64>,
+}
+
+/// Jobs, each with what became of it: to be told once nothing is locked.
+pub(crate) type Outcome = Vec<(Box<dyn Job>, Result<(), Error>)>;
+
+/// How the jobs of one transaction stand to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Without savepoints, which cost a fifth of all processor time: the first that fails takes all with it.
+    Together,
+    /// Each in a savepoint of its own: what fails is rolled back alone.
+    Apart,
+}
+
+/// Why nothing of a group was done.
+enum Fault {
+    Sql(rusqlite::Error),
+    /// A job failed, and could not be rolled back alone.
+    Job,
+    Panic(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(
+        connection: Connection,
+        owner: File,
+        clock: Arc<Clock>,
+        written: Time,
+        commits: Arc<AtomicU64>,
+    ) -> Self {
+        Self { connection, _owner: owner, clock, written, commits }
+    }
+
+    /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
+    /// durable, the connection is in no transaction, and nobody was told yet.
+    pub(crate) fn carry_out(&mut self, mut group: Group) -> Outcome {
+        let mut done = self.attempt(&mut group, Manner::Together);
+        if let Err(Fault::Job) = done {
+            done = self.attempt(&mut group, Manner::Apart);
+        }
+        match done {
+            Ok(results) => group.into_iter().zip(results).collect(),
+            Err(fault) => {
+                let error = fault.for_all();
+                group.into_iter().map(|job| (job, Err(error()))).collect()
+            }
+        }
+    }
+
+    fn attempt(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
+        // A clock that panics must not end the writer either.
+        let done = catch_unwind(AssertUnwindSafe(|| self.transact(group, manner)));
+        // Whatever went wrong, the next group begins anew.
+        if !self.connection.is_autocommit() {
+            let _ = self.execute("ROLLBACK");
+        }
+        done.unwrap_or_else(|panic| Err(Fault::Panic(words(&*panic))))
+    }
+
+    fn transact(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
+        let now = self.clock.now();
+        self.execute("BEGIN IMMEDIATE")?;
+        if now > self.written {
+            node::tick(&self.connection, now)?;
+        }
+        let results =
+            group.iter_mut().map(|job| self.run(&mut **job, now, manner)).collect::<Result<_, _>>()?;
+        self.execute("COMMIT")?;
+        self.written = now;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(results)
+    }
+
+    fn run(&self, job: &mut dyn Job, now: Time, manner: Manner) -> Result<Result<(), Error>, Fault> {
+        if manner == Manner::Apart {
+            self.execute("SAVEPOINT job")?;
+        }
+        let done = catch_unwind(AssertUnwindSafe(|| job.run(&self.connection, now)));
+        let result = match done {
+            Ok(Ok(())) => Ok(()),
+            // SQLite ends the transaction itself when there is no going on: no room, no memory, a broken disk.
+            Ok(Err(error)) if self.connection.is_autocommit() => return Err(Fault::Sql(error)),
+            _ if manner == Manner::Together => return Err(Fault::Job),
+            Ok(Err(error)) => Err(failed(error)),
+            Err(panic) => Err(panicked(&words(&*panic))),
+        };
+        if manner == Manner::Apart {
+            if result.is_err() {
+                self.execute("ROLLBACK TO job")?;
+            }
+            self.execute("RELEASE job")?;
+        }
+        Ok(result)
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}
+
+impl Fault {
+    /// The same error, as often as it is needed.
+    fn for_all(self) -> Box<dyn Fn() -> Error> {
+        match self {
+            Self::Sql(error) => {
+                let error = Arc::new(error);
+                Box::new(move || failed(Arc::clone(&error)))
+            }
+            Self::Job => {
+                Box::new(|| Error::new(Kind::Unavailable, "another write of the same commit failed"))
+            }
+            Self::Panic(words) => Box::new(move || panicked(&words)),
+        }
+    }
+}
+
+fn panicked(words: &str) -> Error {
+    Error::new(
+        Kind::Unavailable,
+        format!("the store failed, and has rolled this back; please report it: {words}"),
+    )
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned())
+}
