@@ -1,7 +1,5 @@
 //! Processes that die or stand still, stores that fail, nodes beside each other.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod common;
 
 use std::collections::BTreeSet;

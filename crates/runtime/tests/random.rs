@@ -18,7 +18,7 @@ use steadfast_resilience::{Attempt, Kind, Verdict};
 use steadfast_runtime::{Answered, Code, Fault, Handler, Node, Request, Settings, Work, Workflow};
 use steadfast_store::{Payload, Stored, TaskId, Tasks as _};
 
-/// How many workflows; `SEED=n` runs one of them.
+/// How many workflows, where `WORKFLOWS=n` does not say; `SEED=n` runs one of them.
 const WORKFLOWS: u64 = 1_000;
 /// Tasks of each.
 const TASKS: usize = 5;
@@ -258,8 +258,9 @@ fn said_no(record: &steadfast_engine::Record) -> bool {
 
 #[test]
 fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
-    let only = std::env::var("SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
-    let seeds = only.map_or(0..WORKFLOWS, |seed| seed..seed + 1);
+    let told = |name: &str| std::env::var(name).ok().map(|number| number.parse::<u64>().unwrap());
+    let only = told("SEED");
+    let seeds = only.map_or(0..told("WORKFLOWS").unwrap_or(WORKFLOWS), |seed| seed..seed + 1);
     let (mut ended, mut stuck_undo, mut crashes, mut tasks) = (BTreeMap::new(), 0_usize, 0, 0_usize);
     for seed in seeds {
         let lived = std::panic::catch_unwind(|| {

@@ -1,7 +1,5 @@
 //! Tasks from their submission to their end, in virtual time.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod common;
 
 use common::*;
@@ -169,10 +167,8 @@ async fn a_deadline_undoes_the_task() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_attempts_run_than_the_service_may_have_and_all_get_their_turn() {
-    let running = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let (workflow, books) =
         Flow::new("crowd").step(step("a"), service("svc").most_running(3), always(Act::Take(s(2)))).build();
-    drop(running);
     let node = node(memory(), &workflow).await;
     let mut tasks = Vec::new();
     for _ in 0..20 {

@@ -1,7 +1,7 @@
 //! Nodes in virtual time over services that keep books.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 pub mod flaky;
 
@@ -14,7 +14,7 @@ use steadfast_engine::{Definition, Step, TaskState, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
 use steadfast_runtime::{
-    Answered, Code, Fault, Handler, New, Node, Service, Settings, Work, Workflow, Workflows,
+    Answered, Code, Condition, Fault, Handler, New, Node, Service, Settings, Work, Workflow, Workflows,
 };
 use steadfast_store::{Memory, Payload, Store, Stored, TaskId};
 
@@ -124,13 +124,16 @@ fn handler(name: String, books: Books, script: Script) -> Arc<dyn Handler> {
     Arc::new(handler)
 }
 
+/// A step with its service, what it does, its undo and its condition.
+type Part = (Step, Service, Script, Option<Script>, Option<Condition>);
+
 /// A workflow that is being put together.
 pub struct Flow {
     pub books: Books,
     name: &'static str,
     version: u32,
     within: Option<Duration>,
-    steps: Vec<(Step, Service, Script, Option<Script>, Option<steadfast_runtime::Condition>)>,
+    steps: Vec<Part>,
 }
 
 impl Flow {
@@ -154,13 +157,7 @@ impl Flow {
         self
     }
 
-    pub fn step_if(
-        mut self,
-        step: Step,
-        service: Service,
-        script: Script,
-        condition: steadfast_runtime::Condition,
-    ) -> Self {
+    pub fn step_if(mut self, step: Step, service: Service, script: Script, condition: Condition) -> Self {
         self.steps.push((step.nothing_to_undo().conditional(), service, script, None, Some(condition)));
         self
     }
