@@ -182,7 +182,7 @@ async fn live(seed: u64) -> (Arc<Workflow>, Vec<Stored>, Arc<World>, u64) {
         match rng.u8(0..10) {
             // A process dies, and another begins at once or later. Not in every world: a new process finds what an old one
             // has lost sight of, and that must not be needed.
-            0 | 1 if seed % 2 == 0 => {
+            0 | 1 if seed.is_multiple_of(2) => {
                 let victim = rng.usize(0..nodes.len());
                 drop(nodes.swap_remove(victim));
                 crashes += 1;
@@ -260,7 +260,7 @@ fn said_no(record: &steadfast_engine::Record) -> bool {
 fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
     let told = |name: &str| std::env::var(name).ok().map(|number| number.parse::<u64>().unwrap());
     let only = told("SEED");
-    let seeds = only.map_or(0..told("WORKFLOWS").unwrap_or(WORKFLOWS), |seed| seed..seed + 1);
+    let seeds = only.map_or_else(|| 0..told("WORKFLOWS").unwrap_or(WORKFLOWS), |seed| seed..seed + 1);
     let (mut ended, mut stuck_undo, mut crashes, mut tasks) = (BTreeMap::new(), 0_usize, 0, 0_usize);
     for seed in seeds {
         let lived = std::panic::catch_unwind(|| {
