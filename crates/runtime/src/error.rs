@@ -22,6 +22,8 @@ pub enum ErrorKind {
     Store {
         /// What the store said.
         message: String,
+        /// Which sort of trouble it has.
+        kind: steadfast_store::Kind,
         /// Whether the same may work later without anybody doing anything.
         transient: bool,
     },
@@ -91,7 +93,11 @@ impl From<steadfast_store::Error> for Error {
 
 impl From<Arc<steadfast_store::Error>> for Error {
     fn from(error: Arc<steadfast_store::Error>) -> Self {
-        let kind = ErrorKind::Store { message: error.to_string(), transient: error.is_transient() };
+        let kind = ErrorKind::Store {
+            message: error.to_string(),
+            kind: error.kind(),
+            transient: error.is_transient(),
+        };
         Self { kind, source: Some(error) }
     }
 }

@@ -248,7 +248,7 @@ impl<S: Store> Node<S> {
     ///
     /// # Errors
     /// The store's; the node has stopped all the same.
-    pub async fn shut_down(mut self) -> Result<usize, Error> {
+    pub async fn shut_down(&self) -> Result<usize, Error> {
         let (told, left) = oneshot::channel();
         self.shared.tell(Inbox::Stop(told));
         let left = left.await.unwrap_or(0);
@@ -258,8 +258,8 @@ impl<S: Store> Node<S> {
         Ok(left)
     }
 
-    fn stop(&mut self) {
-        self.loops.drain(..).for_each(|looping| looping.abort());
+    fn stop(&self) {
+        self.loops.iter().for_each(JoinHandle::abort);
     }
 }
 

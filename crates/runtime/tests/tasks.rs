@@ -228,3 +228,23 @@ async fn more_tasks_than_memory_may_hold_are_all_done() {
     }
     assert_eq!(books.effects("c"), 50);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_time_comes_while_its_task_is_ending_is_left_alone() {
+    let (workflow, books) = Flow::new("ending")
+        .step(
+            steadfast_engine::Step::new("waits", "other").complete_within(s(10)),
+            fragile("other").most_running(9),
+            always(BUSY),
+        )
+        .step(step("runs"), service("svc"), always(Act::Take(s(9))))
+        .build();
+    let node = node(memory(), &workflow).await;
+    let task = submit(&node, &workflow).await;
+    Clock::tokio().sleep(s(1)).await;
+    let cancel = Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") };
+    node.ask(task, &cancel).await.unwrap();
+    // The other one waits for its second try, in 5 s, and what runs beside takes longer: time must pass all the same.
+    let ended = node.at_rest(task).await.unwrap();
+    assert_eq!((state(&ended), books.calls("waits")), (TaskState::Undone, 1));
+}

@@ -98,6 +98,21 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast",
+        may_use: &[
+            "steadfast-engine",
+            "steadfast-resilience",
+            "steadfast-runtime",
+            "steadfast-store",
+            "steadfast-store-sqlite",
+        ],
+        never: &[
+            never("axum", "a program that embeds the engine serves nothing"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-testkit",
         may_use: &["steadfast-resilience"],
         never: &[

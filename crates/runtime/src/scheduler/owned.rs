@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, StepId, Task, Time};
+use steadfast_engine::{Dispatch, Event, Record, StepId, Task, Time, UndoState};
 use steadfast_store::{MailId, Payload, Stored};
 
 use crate::workflow::{Known, Workflow};
@@ -86,14 +86,21 @@ impl Owned {
 
     /// Events for the steps whose time has come.
     pub(super) fn due(&self, now: Time) -> Vec<Happening> {
-        let is_due = |not_before: Option<Time>| not_before.is_some_and(|time| time <= now);
-        let due = self.task.rows().filter(|(_, record)| is_due(record.not_before));
+        let due = self.waits().filter(|(_, time)| *time <= now);
         due.map(|(step, _)| Happening::of(Event::Due { step })).collect()
     }
 
     /// When the next of them has to be looked at.
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.task.rows().filter_map(|(_, record)| record.not_before).min()
+        self.waits().map(|(_, time)| time).min()
+    }
+
+    /// The steps that go on at a time. Those on their way forward do not once the task is ending.
+    fn waits(&self) -> impl Iterator<Item = (StepId, Time)> {
+        let ending = self.task.head().ending.is_some();
+        let goes_on = move |record: &Record| !ending || record.undo != UndoState::None;
+        let resting = self.task.rows().filter(move |(_, record)| goes_on(record));
+        resting.filter_map(|(step, record)| record.not_before.map(|time| (step, time)))
     }
 
     /// What the code of a step may read and is not in memory.

@@ -1,0 +1,141 @@
+//! The store that an address stands for.
+
+use std::time::{Duration, SystemTime};
+
+use steadfast_engine::Time;
+use steadfast_resilience::clock::Clock;
+use steadfast_store::{
+    Claimed, Entry, Error as StoreError, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued,
+    Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+};
+use steadfast_store_sqlite::Sqlite;
+
+use crate::error::{Code, Error};
+
+/// One of the stores that there are.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyStore {
+    Sqlite(Sqlite),
+    Memory(Memory),
+}
+
+impl AnyStore {
+    pub(crate) fn open(address: &str, clock: &Clock) -> Result<Self, Error> {
+        match address.split_once(':') {
+            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, wall_clock())?)),
+            Some(("memory", "")) => {
+                let (clock, began, wall) = (clock.clone(), clock.now(), wall_clock()());
+                Ok(Self::Memory(Memory::new(move || wall + clock.now().since(began))))
+            }
+            _ => Err(Error::new(
+                Code::BadAddress,
+                format!(
+                    "`{address}` is no store: use `sqlite:PATH`, such as `sqlite:orders.db`, or `memory:`"
+                ),
+            )),
+        }
+    }
+}
+
+/// The machine's date and time.
+fn wall_clock() -> impl Fn() -> Time + Send + Sync + 'static {
+    || {
+        #[expect(clippy::disallowed_methods, reason = "the one place where the store's clock begins")]
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Time::from_millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+macro_rules! either {
+    ($self:ident, $store:ident => $call:expr) => {
+        match $self {
+            AnyStore::Sqlite($store) => Either::Left($call),
+            AnyStore::Memory($store) => Either::Right($call),
+        }
+    };
+}
+
+/// One of two futures.
+enum Either<L, R> {
+    Left(L),
+    Right(R),
+}
+
+impl<L: Future, R: Future<Output = L::Output>> Either<L, R> {
+    async fn run(self) -> L::Output {
+        match self {
+            Self::Left(left) => left.await,
+            Self::Right(right) => right.await,
+        }
+    }
+}
+
+type Told<T> = Result<T, StoreError>;
+
+impl Tasks for AnyStore {
+    fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Told<Vec<Submitted>>> + Send {
+        either!(self, store => store.submit(batch)).run()
+    }
+
+    fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Told<Vec<Claimed>>> + Send {
+        either!(self, store => store.claim(node, most)).run()
+    }
+
+    fn write(&self, batch: Vec<Write>) -> impl Future<Output = Told<Vec<Written>>> + Send {
+        either!(self, store => store.write(batch)).run()
+    }
+
+    fn owned(&self, node: NodeId) -> impl Future<Output = Told<Vec<TaskId>>> + Send {
+        either!(self, store => store.owned(node)).run()
+    }
+
+    fn open_tasks(&self) -> impl Future<Output = Told<u64>> + Send {
+        either!(self, store => store.open_tasks()).run()
+    }
+
+    fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Told<Vec<Option<Stored>>>> + Send {
+        either!(self, store => store.read(tasks)).run()
+    }
+
+    fn payloads(&self, keys: Vec<PayloadKey>) -> impl Future<Output = Told<Vec<Option<Payload>>>> + Send {
+        either!(self, store => store.payloads(keys)).run()
+    }
+
+    fn history(&self, task: TaskId) -> impl Future<Output = Told<Vec<Entry>>> + Send {
+        either!(self, store => store.history(task)).run()
+    }
+}
+
+impl Mailbox for AnyStore {
+    fn post(&self, batch: Vec<Message>) -> impl Future<Output = Told<Vec<Posted>>> + Send {
+        either!(self, store => store.post(batch)).run()
+    }
+
+    fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Told<Vec<Mail>>> + Send {
+        either!(self, store => store.unread(node, most)).run()
+    }
+}
+
+impl Overdue for AnyStore {
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Overdued>>> + Send {
+        either!(self, store => store.overdue(behind, most)).run()
+    }
+}
+
+impl Nodes for AnyStore {
+    fn now(&self) -> impl Future<Output = Told<Time>> + Send {
+        either!(self, store => store.now()).run()
+    }
+
+    fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Told<Time>> + Send {
+        either!(self, store => store.renew(node, lease)).run()
+    }
+
+    fn leave(&self, node: NodeId) -> impl Future<Output = Told<()>> + Send {
+        either!(self, store => store.leave(node)).run()
+    }
+}

@@ -1,0 +1,112 @@
+//! What the code of a step sees.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use steadfast_resilience::{Attempt, IdempotencyKey, Kind, Verdict};
+use steadfast_runtime::{Fault, Known, Work};
+use steadfast_store::TaskId;
+
+use crate::failure::Failure;
+use crate::step::StepRef;
+
+/// The kind of a payload that does not fit its type.
+const BAD_PAYLOAD: Kind = Kind::new("bad-payload");
+
+/// What a task knows: its input, and the outputs of steps that come before.
+#[derive(Clone, Debug)]
+pub struct Seen<In> {
+    /// What the task was submitted with.
+    pub input: In,
+    known: Known,
+}
+
+impl<In: DeserializeOwned> Seen<In> {
+    pub(crate) fn new(known: Known) -> Result<Self, Fault> {
+        let input = serde_json::from_slice(known.input()).map_err(|error| bad("the input", &error))?;
+        Ok(Self { input, known })
+    }
+}
+
+impl<In> Seen<In> {
+    /// The output of a step that comes before this one.
+    ///
+    /// # Errors
+    /// It has none: it was skipped, or failed and was left behind, or does not come before this one.
+    pub fn output<T: DeserializeOwned>(&self, step: StepRef<T>) -> Result<T, Failure> {
+        let missing = || Failure::terminal("missing-output", format!("step `{}` has no output", step.name()));
+        let bytes = self.known.output(step.id()).ok_or_else(missing)?;
+        let what = || format!("the output of `{}`", step.name());
+        serde_json::from_slice(bytes).map_err(|error| {
+            let Fault { verdict, message } = bad(&what(), &error);
+            Failure::terminal(BAD_PAYLOAD.as_str(), message).with_verdict(verdict)
+        })
+    }
+}
+
+/// A payload that does not fit its type: nothing was called.
+pub(crate) fn bad(what: &str, error: &serde_json::Error) -> Fault {
+    let verdict = Verdict::terminal(BAD_PAYLOAD).without_effect();
+    Fault { verdict, message: format!("{what} does not fit its type: {error}") }
+}
+
+/// What the code of a step sees: everything of [`Seen`], and what this try is about.
+#[derive(Clone, Debug)]
+pub struct Context<In> {
+    seen: Seen<In>,
+    work: Arc<Work>,
+    attempt: Attempt,
+}
+
+impl<In> Context<In> {
+    pub(crate) fn new(seen: Seen<In>, work: &Arc<Work>, attempt: Attempt) -> Self {
+        Self { seen, work: Arc::clone(work), attempt }
+    }
+
+    /// The task.
+    #[must_use]
+    pub fn task(&self) -> TaskId {
+        self.work.task
+    }
+
+    /// The same for every try of this step, over restarts too, and another for its undo. Give it to the service, so that a
+    /// repeated request is carried out once.
+    #[must_use]
+    pub fn key(&self) -> IdempotencyKey {
+        self.work.key
+    }
+
+    /// The key that the step itself had, for an undo that finds what to undo by it.
+    #[must_use]
+    pub fn step_key(&self, step: &str) -> IdempotencyKey {
+        IdempotencyKey::from_u128(self.work.task.as_u128()).member(step)
+    }
+
+    /// How long this try may still take.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        self.attempt.time_left()
+    }
+
+    /// The number of the attempt, from 1: it only grows, over step and undo.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.work.number
+    }
+
+    /// Takes the input out.
+    #[must_use]
+    pub fn into_input(self) -> In {
+        self.seen.input
+    }
+}
+
+impl<In> Deref for Context<In> {
+    type Target = Seen<In>;
+
+    fn deref(&self) -> &Seen<In> {
+        &self.seen
+    }
+}

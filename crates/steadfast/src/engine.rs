@@ -1,0 +1,243 @@
+//! The engine: opened, given work, shut down.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use steadfast_resilience::clock::Clock;
+use steadfast_runtime::{New, Node, Settings, Stats, Told, Workflows};
+use steadfast_store::{MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::any_store::AnyStore;
+use crate::error::{Code, Error, other_workflow};
+use crate::task::Task;
+use crate::workflow::Workflow;
+
+/// The engine: scheduler, agents and supervisor over one store. Clones are one and the same.
+#[derive(Clone)]
+pub struct Engine {
+    node: Arc<Node<AnyStore>>,
+}
+
+/// An engine that is being set up.
+#[must_use = "nothing runs until `start`"]
+pub struct Builder {
+    address: String,
+    workflows: Workflows,
+    twice: Option<String>,
+    settings: Settings,
+    clock: Clock,
+}
+
+impl Engine {
+    /// Begins to set an engine up over the store at this address: `sqlite:PATH`, or `memory:` for tests, which forgets
+    /// everything in the end.
+    pub fn builder(address: impl Into<String>) -> Builder {
+        Builder {
+            address: address.into(),
+            workflows: Workflows::default(),
+            twice: None,
+            settings: Settings::default(),
+            clock: Clock::system(),
+        }
+    }
+
+    /// Submits a task. Await it: when that returns, the task is stored and will be worked on, whatever happens.
+    pub fn submit<'e, In: Serialize, Out>(
+        &'e self,
+        workflow: &'e Workflow<In, Out>,
+        input: &In,
+    ) -> Submit<'e, In, Out> {
+        let input = serde_json::to_vec(input).map(Payload::from).map_err(|error| {
+            let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
+            Error::new(Code::BadPayload, message).because(error)
+        });
+        Submit { engine: self, workflow, input, key: None, namespace: Arc::from(""), types: PhantomData }
+    }
+
+    /// A task that was submitted before, by this program or another.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist, or is one of another workflow.
+    pub async fn task<In, Out>(&self, workflow: &Workflow<In, Out>, id: TaskId) -> Result<Task<Out>, Error> {
+        let stored = self.node.read(id).await?;
+        if *stored.workflow != *workflow.name() {
+            return Err(other_workflow(id, &stored.workflow));
+        }
+        Ok(Task::new(id, Arc::clone(&self.node), workflow.result))
+    }
+
+    /// Everything that happens to tasks on this engine from now on.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events { told: self.node.listen() }
+    }
+
+    /// What it has counted.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.node.stats()
+    }
+
+    /// Stops in good order: nothing new begins, attempts under way may end within the grace of the settings, and the rest
+    /// goes on when an engine is started again. Returns how many attempts were cut off.
+    ///
+    /// # Errors
+    /// The store's; the engine has stopped all the same.
+    pub async fn shut_down(self) -> Result<usize, Error> {
+        Ok(self.node.shut_down().await?)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("node", &self.node).finish()
+    }
+}
+
+impl Builder {
+    /// A workflow whose tasks it works on.
+    pub fn workflow<In, Out>(mut self, workflow: &Workflow<In, Out>) -> Self {
+        if let Err(twice) = self.workflows.add(Arc::clone(&workflow.inner)) {
+            self.twice.get_or_insert(twice);
+        }
+        self
+    }
+
+    /// How often, how long, how many.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Another clock for waits and time limits: [`Clock::tokio`] for tests in paused time. Give it to the pipelines of
+    /// the services too.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the store and begins to work: with what is left from before, too. Must be called inside of a tokio runtime.
+    ///
+    /// # Errors
+    /// An address or a workflow that makes no sense; what the store says: another process has it open, a newer version
+    /// made it, it cannot be written, the disk is full.
+    pub async fn start(self) -> Result<Engine, Error> {
+        if let Some(twice) = self.twice {
+            return Err(Error::new(Code::BadWorkflow, format!("{twice}: raise the version of one")));
+        }
+        let store = AnyStore::open(&self.address, &self.clock)?;
+        let node = Node::start(store, self.workflows, self.settings, self.clock).await?;
+        Ok(Engine { node: Arc::new(node) })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// A submission. Await it.
+#[must_use = "nothing is submitted until it is awaited"]
+pub struct Submit<'e, In, Out> {
+    engine: &'e Engine,
+    workflow: &'e Workflow<In, Out>,
+    input: Result<Payload, Error>,
+    key: Option<Arc<str>>,
+    namespace: Arc<str>,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl<In, Out> Submit<'_, In, Out> {
+    /// Under the same key the same workflow runs once: a second submission gives the first task back. The same key with
+    /// another input is an error.
+    pub fn key(mut self, key: impl fmt::Display) -> Self {
+        self.key = Some(Arc::from(key.to_string()));
+        self
+    }
+
+    /// Whose task it is: keys are unique within one of these. Default: the empty one.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Arc::from(namespace);
+        self
+    }
+}
+
+impl<In, Out> Submit<'_, In, Out> {
+    fn check(&self, input: &Payload) -> Result<(), Error> {
+        let too_large = |what: &str, bytes: usize, most: usize| {
+            Err(Error::new(Code::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
+        };
+        match self.key.as_ref().map_or(0, |key| key.len()) {
+            bytes if bytes > MAX_KEY => return too_large("the key", bytes, MAX_KEY),
+            _ => {}
+        }
+        match input.len() {
+            bytes if bytes > MAX_PAYLOAD => too_large("the input, as JSON,", bytes, MAX_PAYLOAD),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<'e, In, Out> IntoFuture for Submit<'e, In, Out>
+where
+    In: 'e,
+    Out: DeserializeOwned + Send + 'e,
+{
+    type Output = Result<Task<Out>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'e>>;
+
+    fn into_future(mut self) -> Self::IntoFuture {
+        let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
+        let checked = taken.and_then(|input| self.check(&input).map(|()| input));
+        let Submit { engine, workflow, key, namespace, .. } = self;
+        Box::pin(async move {
+            let (inner, result) = (&workflow.inner, workflow.result);
+            let definition = inner.definition();
+            if engine.node.workflow(definition.name(), definition.version()).is_none() {
+                let message = format!(
+                    "workflow `{}` version {} is not registered: give it to `Engine::builder(..).workflow(..)`",
+                    definition.name(),
+                    definition.version()
+                );
+                return Err(Error::new(Code::UnknownWorkflow, message));
+            }
+            let new = New { workflow: Arc::clone(inner), namespace, key, input: checked? };
+            let submitted = engine.node.submit(new).await?;
+            Ok(Task::new(submitted.task, Arc::clone(&engine.node), result))
+        })
+    }
+}
+
+impl<In, Out> fmt::Debug for Submit<'_, In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submit").field("workflow", &self.workflow.name()).field("key", &self.key).finish()
+    }
+}
+
+/// What happens to tasks, one after the other.
+#[derive(Debug)]
+pub struct Events {
+    told: Receiver<Told>,
+}
+
+impl Events {
+    /// The next one; `None` once the engine has stopped. A listener that is thousands behind misses the oldest: the store
+    /// has them all ([`Task::history`]).
+    pub async fn next(&mut self) -> Option<Told> {
+        loop {
+            match self.told.recv().await {
+                Ok(told) => return Some(told),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}

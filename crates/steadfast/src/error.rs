@@ -1,0 +1,212 @@
+//! What can go wrong, each with a page that says what to do.
+
+use std::fmt;
+
+use steadfast_engine::Invalid;
+use steadfast_runtime::ErrorKind;
+use steadfast_store::{Kind, TaskId};
+
+/// Something that could not be done. It says what to do next, and has a code with a page in `docs/errors`.
+#[derive(Debug)]
+pub struct Error {
+    code: Code,
+    message: String,
+    transient: bool,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Identifies one sort of error; `docs/errors/CODE.md` explains it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Code {
+    /// SF401: a workflow that makes no sense.
+    BadWorkflow,
+    /// SF402: an address of a store that nobody understands.
+    BadAddress,
+    /// SF403: an input or output that does not fit its type.
+    BadPayload,
+    /// SF404: an input, an output, a key or a message that is too large.
+    TooLarge,
+    /// SF405: too many tasks are open.
+    TooManyOpen,
+    /// SF406: a key that was used for another input.
+    KeyReused,
+    /// SF407: a workflow that this program does not know.
+    UnknownWorkflow,
+    /// SF408: a task that does not exist.
+    UnknownTask,
+    /// SF409: a task that has ended, or has passed its point of no return.
+    TooLate,
+    /// SF410: the engine is shutting down.
+    ShuttingDown,
+    /// SF421: the store does not answer.
+    StoreUnavailable,
+    /// SF422: the disk is full.
+    StoreFull,
+    /// SF423: the store cannot be written.
+    StoreReadOnly,
+    /// SF424: the store is damaged.
+    StoreCorrupt,
+    /// SF425: the store was made by a newer version.
+    StoreNewer,
+    /// SF426: another process has the store open.
+    StoreOwned,
+}
+
+impl Code {
+    /// All codes, for the check that each has a page.
+    pub const ALL: [Self; 16] = [
+        Self::BadWorkflow,
+        Self::BadAddress,
+        Self::BadPayload,
+        Self::TooLarge,
+        Self::TooManyOpen,
+        Self::KeyReused,
+        Self::UnknownWorkflow,
+        Self::UnknownTask,
+        Self::TooLate,
+        Self::ShuttingDown,
+        Self::StoreUnavailable,
+        Self::StoreFull,
+        Self::StoreReadOnly,
+        Self::StoreCorrupt,
+        Self::StoreNewer,
+        Self::StoreOwned,
+    ];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BadWorkflow => "SF401",
+            Self::BadAddress => "SF402",
+            Self::BadPayload => "SF403",
+            Self::TooLarge => "SF404",
+            Self::TooManyOpen => "SF405",
+            Self::KeyReused => "SF406",
+            Self::UnknownWorkflow => "SF407",
+            Self::UnknownTask => "SF408",
+            Self::TooLate => "SF409",
+            Self::ShuttingDown => "SF410",
+            Self::StoreUnavailable => "SF421",
+            Self::StoreFull => "SF422",
+            Self::StoreReadOnly => "SF423",
+            Self::StoreCorrupt => "SF424",
+            Self::StoreNewer => "SF425",
+            Self::StoreOwned => "SF426",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Error {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), transient: false, source: None }
+    }
+
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn workflow(message: String) -> Self {
+        Self::new(Code::BadWorkflow, message)
+    }
+
+    /// Which sort of error.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Whether the same may work later without anybody doing anything.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.transient
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::new(Code::BadWorkflow, invalid.to_string())
+    }
+}
+
+impl From<steadfast_store::Error> for Error {
+    fn from(error: steadfast_store::Error) -> Self {
+        let mut told = Self::new(code_of(error.kind()), error.to_string());
+        told.transient = error.is_transient();
+        told.because(error)
+    }
+}
+
+fn code_of(kind: Kind) -> Code {
+    match kind {
+        Kind::Full => Code::StoreFull,
+        Kind::ReadOnly => Code::StoreReadOnly,
+        Kind::Corrupt => Code::StoreCorrupt,
+        Kind::Newer => Code::StoreNewer,
+        Kind::Owned => Code::StoreOwned,
+        Kind::TooLarge => Code::TooLarge,
+        _ => Code::StoreUnavailable,
+    }
+}
+
+impl From<steadfast_runtime::Error> for Error {
+    fn from(error: steadfast_runtime::Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Store { kind, .. } => code_of(*kind),
+            ErrorKind::UnknownWorkflow { .. } => Code::UnknownWorkflow,
+            ErrorKind::UnknownTask(_) => Code::UnknownTask,
+            ErrorKind::OtherInput(_) => Code::KeyReused,
+            ErrorKind::Ended(_) | ErrorKind::NoReturn(_) => Code::TooLate,
+            ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
+            ErrorKind::ShuttingDown => Code::ShuttingDown,
+            _ => Code::StoreUnavailable,
+        };
+        let mut told = Self::new(code, error.to_string());
+        told.transient = error.is_transient();
+        told.because(error)
+    }
+}
+
+/// An id that stands for a task of another workflow.
+pub(crate) fn other_workflow(task: TaskId, of: &str) -> Error {
+    Error::new(Code::UnknownTask, format!("task {task} is one of workflow `{of}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_page_that_says_what_to_do() {
+        let pages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+        let index = std::fs::read_to_string(pages.join("README.md")).unwrap();
+        for code in Code::ALL {
+            let page = std::fs::read_to_string(pages.join(format!("{code}.md")));
+            let page = page.unwrap_or_else(|_| panic!("docs/errors/{code}.md is missing"));
+            for part in [format!("# {code} "), "## Why it happens".into(), "## What to do".into()] {
+                assert!(page.contains(&part), "{code}: no `{part}`");
+            }
+            assert!(index.contains(&format!("[{code}]({code}.md)")), "{code} is not in the index");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Durable multi-step work across services that fail. Every task completes as a whole, is undone as a whole, or lands in an
+//! operator's hands with the reason; nothing that was acknowledged is lost. One dependency, one file, no server.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use steadfast::{Engine, Failure, Outcome, Service, Workflow};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Order {
+//!     sku: String,
+//!     total: u32,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (inventory, payments) = (Service::standard("inventory"), Service::standard("payments"));
+//!
+//! let mut flow = Workflow::<Order>::builder("place-order");
+//! let reserve = flow
+//!     .step("reserve", &inventory, |cx| async move { Ok::<_, Failure>(format!("{} is yours", cx.input.sku)) })
+//!     .undo(|_| async { Ok::<_, Failure>(()) })
+//!     .add();
+//! let charge = flow
+//!     .step("charge", &payments, move |cx| async move {
+//!         let reservation: String = cx.output(reserve)?;
+//!         Ok::<_, Failure>(format!("{reservation} for {}", cx.input.total))
+//!     })
+//!     .after([reserve.name()])
+//!     .nothing_to_undo()
+//!     .add();
+//! let place_order = flow.returns(charge)?;
+//!
+//! let engine = Engine::builder("memory:").workflow(&place_order).start().await?;
+//! let order = Order { sku: "a chair".to_owned(), total: 70 };
+//! let task = engine.submit(&place_order, &order).key("order-7").await?;
+//! match task.outcome().await? {
+//!     Outcome::Completed(receipt) => assert_eq!(receipt, "a chair is yours for 70"),
+//!     Outcome::Undone(why) | Outcome::Failed(why) => panic!("{why}"),
+//! }
+//! engine.shut_down().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A *step* calls a *service* through its pipeline of [`steadfast_resilience`]: retry, breaker, time limits. Its output is
+//! stored before the next step begins. When a step fails for good, what was done before is undone in reverse order. When the
+//! process dies, the next one goes on from where it was: state is rows, and no code is run again to find out.
+
+mod any_store;
+mod context;
+mod engine;
+mod error;
+mod failure;
+mod step;
+mod task;
+mod workflow;
+
+pub use context::{Context, Seen};
+pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
+pub use error::{Code, Error};
+pub use failure::Failure;
+pub use steadfast_engine::{Invalid, OnFailure, Problem, Recovery, StepState, TaskState, UndoState};
+pub use steadfast_resilience as resilience;
+pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
+pub use steadfast_store::TaskId;
+pub use step::{StepBuilder, StepRef};
+pub use task::{Outcome, Status, StepStatus, Task, Why};
+pub use workflow::{Builder as WorkflowBuilder, Workflow};

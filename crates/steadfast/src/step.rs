@@ -1,0 +1,298 @@
+//! Steps with their code.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use steadfast_engine::{OnFailure, Recovery, Step, StepId};
+use steadfast_resilience::{Attempt, Classify};
+use steadfast_runtime::{Answered, Code, Condition, Handler, Known, Service, Work, blocking};
+use steadfast_store::Payload;
+
+use crate::context::{Context, Seen, bad};
+use crate::failure::fault;
+use crate::workflow::Builder;
+
+/// A step of a workflow, by which others read its output.
+pub struct StepRef<Out> {
+    id: StepId,
+    name: &'static str,
+    output: PhantomData<fn() -> Out>,
+}
+
+impl<Out> StepRef<Out> {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) const fn id(self) -> StepId {
+        self.id
+    }
+}
+
+impl<Out> Clone for StepRef<Out> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Out> Copy for StepRef<Out> {}
+
+impl<Out> fmt::Debug for StepRef<Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StepRef").field(&self.name).finish()
+    }
+}
+
+impl<Out> From<StepRef<Out>> for String {
+    fn from(step: StepRef<Out>) -> Self {
+        step.name.to_owned()
+    }
+}
+
+/// A step that is being described. It is part of the workflow once it is [added](Self::add).
+#[must_use = "a step is part of its workflow once it is added"]
+pub struct StepBuilder<'f, In, Out> {
+    flow: &'f mut Builder<In>,
+    name: &'static str,
+    service: Service,
+    step: Step,
+    run: Arc<dyn Handler>,
+    undo: Option<Arc<dyn Handler>>,
+    undo_within: Duration,
+    undo_reads_output: bool,
+    undo_recovery: Option<Recovery>,
+    condition: Option<Condition>,
+    output: PhantomData<fn() -> Out>,
+}
+
+/// How long an undo may take where nothing is said.
+const UNDO_WITHIN: Duration = Duration::from_secs(60);
+
+impl<'f, In, Out> StepBuilder<'f, In, Out>
+where
+    In: DeserializeOwned + Send + Sync + 'static,
+    Out: Serialize + DeserializeOwned + Send + 'static,
+{
+    pub(crate) fn new(
+        flow: &'f mut Builder<In>,
+        name: &'static str,
+        service: &Service,
+        run: Arc<dyn Handler>,
+    ) -> Self {
+        Self {
+            flow,
+            name,
+            step: Step::new(name, service.name()),
+            service: service.clone(),
+            run,
+            undo: None,
+            undo_within: UNDO_WITHIN,
+            undo_reads_output: false,
+            undo_recovery: None,
+            condition: None,
+            output: PhantomData,
+        }
+    }
+
+    /// Begins once these have ended. Without it: at once.
+    pub fn after<N: Into<String>>(mut self, steps: impl IntoIterator<Item = N>) -> Self {
+        self.step = self.step.after(steps);
+        self
+    }
+
+    /// Runs only if this holds, and is skipped otherwise. What comes after a skipped step runs all the same, unless
+    /// everything before it was skipped.
+    pub fn when(mut self, condition: impl Fn(&Seen<In>) -> bool + Send + Sync + 'static) -> Self {
+        let judge = move |known: &Known| {
+            let seen = Seen::new(known.clone()).map_err(|fault| fault.message)?;
+            Ok(condition(&seen))
+        };
+        self.condition = Some(Arc::new(judge));
+        self.step = self.step.conditional();
+        self
+    }
+
+    /// How long an attempt may take, with its quick retries. Default: a minute.
+    pub fn complete_within(mut self, time: Duration) -> Self {
+        self.step = self.step.complete_within(time);
+        self
+    }
+
+    /// What undoes it. It must do no harm when it is made twice under the same key.
+    pub fn undo<F, Fut, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        self.undo = Some(Arc::new(move |work: &Arc<Work>, attempt| with_context(work, attempt, &undo)));
+        self
+    }
+
+    /// What undoes it, from its output.
+    pub fn undo_with_output<F, Fut, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>, Out) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let handler = move |work: &Arc<Work>, attempt: Attempt| -> Answered {
+            let bytes = work.known.output(work.step).unwrap_or_default();
+            match serde_json::from_slice::<Out>(bytes) {
+                Ok(output) => {
+                    let output = std::sync::Mutex::new(Some(output));
+                    with_context(work, attempt, &|cx| {
+                        let taken = output.lock().ok().and_then(|mut output| output.take());
+                        let called = taken.map(|output| undo(cx, output));
+                        async move {
+                            match called {
+                                Some(called) => called.await,
+                                None => std::future::pending().await,
+                            }
+                        }
+                    })
+                }
+                Err(error) => Box::pin(std::future::ready(Err(bad("the output", &error)))),
+            }
+        };
+        self.undo = Some(Arc::new(handler));
+        self.undo_reads_output = true;
+        self
+    }
+
+    /// How long an attempt to undo it may take. Default: a minute.
+    pub fn undo_within(mut self, time: Duration) -> Self {
+        self.undo_within = time;
+        self
+    }
+
+    /// How an undo is taken up again that did not answer.
+    pub fn undo_recovery(mut self, recovery: Recovery) -> Self {
+        self.undo_recovery = Some(recovery);
+        self
+    }
+
+    /// It changes nothing that would have to be undone.
+    pub fn nothing_to_undo(mut self) -> Self {
+        self.step = self.step.nothing_to_undo();
+        self
+    }
+
+    /// Its undo is safe also if nobody knows whether the step happened.
+    pub fn undo_when_unknown(mut self) -> Self {
+        self.step = self.step.undo_when_unknown();
+        self
+    }
+
+    /// It must not be made again once it may have happened, not even under the same key.
+    pub fn not_idempotent(mut self) -> Self {
+        self.step = self.step.not_idempotent();
+        self
+    }
+
+    /// From here on the task only goes forward.
+    pub fn point_of_no_return(mut self) -> Self {
+        self.step = self.step.point_of_no_return();
+        self
+    }
+
+    /// What it means for the task when it fails for good. Default: what was done is undone.
+    pub fn on_failure(mut self, then: OnFailure) -> Self {
+        self.step = self.step.on_failure(then);
+        self
+    }
+
+    /// The most calls over all attempts, also those after a restart. Default: as the service's retry policy says.
+    pub fn max_calls(mut self, calls: u32) -> Self {
+        self.step = self.step.max_calls(calls);
+        self
+    }
+
+    /// How it is taken up again when it did not answer by its complete-by.
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.step = self.step.recovery(recovery);
+        self
+    }
+
+    /// Makes it part of the workflow.
+    pub fn add(self) -> StepRef<Out> {
+        let mut step = self.step;
+        if self.undo.is_some() {
+            step = step.undo(self.undo_within);
+            if self.undo_reads_output {
+                step = step.undo_reads_output();
+            }
+            if let Some(recovery) = self.undo_recovery {
+                step = step.undo_recovery(recovery);
+            }
+        }
+        let code = Code { condition: self.condition, run: self.run, undo: self.undo };
+        let id = self.flow.add(step, code, self.service);
+        StepRef { id, name: self.name, output: PhantomData }
+    }
+}
+
+impl<In, Out> fmt::Debug for StepBuilder<'_, In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepBuilder").field("step", &self.step).finish_non_exhaustive()
+    }
+}
+
+/// Calls code with its context.
+pub(crate) fn with_context<In, Out, F, Fut, E>(work: &Arc<Work>, attempt: Attempt, code: &F) -> Answered
+where
+    In: DeserializeOwned,
+    F: Fn(Context<In>) -> Fut,
+    Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    Out: Serialize,
+    E: Classify + fmt::Display,
+{
+    match Seen::new(work.known.clone()) {
+        Ok(seen) => {
+            let called = code(Context::new(seen, work, attempt));
+            Box::pin(async move { packed(called.await) })
+        }
+        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+    }
+}
+
+/// Calls code that blocks, on a thread of its own.
+pub(crate) fn with_context_blocking<In, Out, F, E>(
+    work: &Arc<Work>,
+    attempt: Attempt,
+    code: &Arc<F>,
+) -> Answered
+where
+    In: DeserializeOwned + Send + 'static,
+    F: Fn(Context<In>) -> Result<Out, E> + Send + Sync + 'static,
+    Out: Serialize,
+    E: Classify + fmt::Display,
+{
+    match Seen::new(work.known.clone()) {
+        Ok(seen) => {
+            let (cx, code) = (Context::new(seen, work, attempt), Arc::clone(code));
+            blocking(move || packed(code(cx)))
+        }
+        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+    }
+}
+
+fn packed<Out: Serialize, E: Classify + fmt::Display>(
+    done: Result<Out, E>,
+) -> Result<Payload, steadfast_runtime::Fault> {
+    let output = done.map_err(|error| fault(&error))?;
+    // It happened, and its output cannot be kept: that nobody must take for "nothing was done".
+    serde_json::to_vec(&output).map(Payload::from).map_err(|error| {
+        let mut fault = bad("the output", &error);
+        fault.verdict =
+            steadfast_resilience::Verdict::lasting(steadfast_resilience::Kind::new("bad-payload"));
+        fault
+    })
+}

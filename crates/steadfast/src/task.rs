@@ -1,0 +1,260 @@
+//! A task that was submitted.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use steadfast_engine::{Block, Cause, Definition, StepId, StepState, TaskState, Time, UndoState};
+use steadfast_runtime::{Node, Request};
+use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
+
+use crate::any_store::AnyStore;
+use crate::error::{Code, Error};
+
+/// A task. It goes on whether or not anybody holds this.
+pub struct Task<Out> {
+    id: TaskId,
+    node: Arc<Node<AnyStore>>,
+    result: Option<StepId>,
+    output: PhantomData<fn() -> Out>,
+}
+
+/// How a task has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<Out> {
+    /// Everything was done.
+    Completed(Out),
+    /// Everything that was done is undone.
+    Undone(Why),
+    /// It is in an operator's hands.
+    Failed(Why),
+}
+
+/// Why a task has not completed, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    cause: Cause,
+    words: String,
+}
+
+impl Why {
+    /// The cause.
+    #[must_use]
+    pub fn cause(&self) -> &Cause {
+        &self.cause
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl<Out> Task<Out> {
+    pub(crate) fn new(id: TaskId, node: Arc<Node<AnyStore>>, result: Option<StepId>) -> Self {
+        Self { id, node, result, output: PhantomData }
+    }
+
+    /// Its id, by which it is found again.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+
+    /// Has it undone, if it has not ended. When this returns, that is stored and will be done.
+    ///
+    /// # Errors
+    /// The store's; it has ended.
+    pub async fn cancel(&self, by: &str, why: &str) -> Result<(), Error> {
+        let request = Request::Cancel { by: Arc::from(by), why: Arc::from(why) };
+        Ok(self.node.ask(self.id, &request).await?)
+    }
+
+    /// Has it undone, also if it has completed, or has failed: undos that failed are tried again.
+    ///
+    /// # Errors
+    /// The store's; it is undone already, or has passed its point of no return.
+    pub async fn undo(&self, by: &str, why: &str) -> Result<(), Error> {
+        Ok(self.node.undo(self.id, by, why).await?)
+    }
+
+    /// Where it stands.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn status(&self) -> Result<Status, Error> {
+        let stored = self.node.read(self.id).await?;
+        Ok(Status::of(&stored, &self.node))
+    }
+
+    /// What happened to it, oldest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn history(&self) -> Result<Vec<Entry>, Error> {
+        Ok(self.node.history(self.id).await?)
+    }
+}
+
+impl<Out: DeserializeOwned> Task<Out> {
+    /// Waits for its end, wherever that comes.
+    ///
+    /// # Errors
+    /// The store's; a result that does not fit its type.
+    pub async fn outcome(&self) -> Result<Outcome<Out>, Error> {
+        let stored = self.node.at_rest(self.id).await?;
+        if stored.task.state() == TaskState::Completed {
+            return self.completed().await.map(Outcome::Completed);
+        }
+        let status = Status::of(&stored, &self.node);
+        let cause = stored.task.head().ending.as_ref().map_or(Cause::Deadline, |ending| ending.cause.clone());
+        let why = Why { cause, words: status.why };
+        Ok(match stored.task.state() {
+            TaskState::Undone => Outcome::Undone(why),
+            _ => Outcome::Failed(why),
+        })
+    }
+
+    async fn completed(&self) -> Result<Out, Error> {
+        let output = match self.result {
+            Some(step) => self.node.payload(PayloadKey { task: self.id, step: Some(step) }).await?,
+            None => None,
+        };
+        serde_json::from_slice(output.as_deref().unwrap_or(b"null")).map_err(|error| {
+            let message = format!(
+                "the result of task {} does not fit its type: {error}; was the step that gives it skipped?",
+                self.id
+            );
+            Error::new(Code::BadPayload, message).because(error)
+        })
+    }
+}
+
+impl<Out> Clone for Task<Out> {
+    fn clone(&self) -> Self {
+        Self::new(self.id, Arc::clone(&self.node), self.result)
+    }
+}
+
+impl<Out> fmt::Debug for Task<Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Where a task stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Status {
+    /// Its state.
+    pub state: TaskState,
+    /// Why it does not move, or how it has ended, in words.
+    pub why: String,
+    /// Its steps, in the order of the workflow.
+    pub steps: Vec<StepStatus>,
+}
+
+/// Where a step stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StepStatus {
+    /// Its name; its place where the workflow is not known here.
+    pub name: String,
+    /// Its state.
+    pub state: StepState,
+    /// Where its undo stands.
+    pub undo: UndoState,
+    /// The number of its last attempt.
+    pub attempt: u32,
+    /// How its last attempt failed, if one did.
+    pub last_failure: Option<Arc<str>>,
+}
+
+impl Status {
+    fn of(stored: &Stored, node: &Node<AnyStore>) -> Self {
+        let workflow = node.workflow(&stored.workflow, stored.version);
+        let definition = workflow.map(|workflow| workflow.definition());
+        let known = definition.filter(|definition| definition.shape() == stored.shape);
+        let name = |id: StepId| match known {
+            Some(definition) => definition.step(id).name().to_owned(),
+            None => format!("step {}", id.ordinal()),
+        };
+        let steps = stored.task.rows().map(|(id, record)| StepStatus {
+            name: name(id),
+            state: record.state,
+            undo: record.undo,
+            attempt: record.attempt,
+            last_failure: record.last_failure.clone(),
+        });
+        let why = match known {
+            Some(definition) => words(stored, definition, node.now()),
+            None => format!(
+                "it waits: this program does not know workflow `{}` version {} in the shape that the task has",
+                stored.workflow, stored.version
+            ),
+        };
+        Self { state: stored.task.state(), why, steps: steps.collect() }
+    }
+}
+
+/// Why a task does not move, or how it has ended.
+fn words(stored: &Stored, definition: &Definition, now: Time) -> String {
+    let task = &stored.task;
+    let name = |id: StepId| definition.step(id).name();
+    if let Some(ending) = &task.head().ending {
+        let failure =
+            |id: StepId| task.step(id).last_failure.as_deref().unwrap_or("it did not answer in time");
+        let cause = match &ending.cause {
+            Cause::StepFailed(id) => format!("step `{}` failed: {}", name(*id), failure(*id)),
+            Cause::OutcomeUnknown(id) => {
+                format!("nobody knows whether step `{}` happened: {}", name(*id), failure(*id))
+            }
+            Cause::OwnerDied(id) => {
+                format!("the process died three times while step `{}` ran: it may be the killer", name(*id))
+            }
+            Cause::Deadline => "its deadline has passed".to_owned(),
+            Cause::Cancelled { by, why } => format!("cancelled by {by}: {why}"),
+            _ => "it ends".to_owned(),
+        };
+        let stuck: Vec<_> = task
+            .rows()
+            .filter(|(_, record)| record.undo == UndoState::Failed)
+            .map(|(id, record)| {
+                let failure = record.last_failure.as_deref().unwrap_or("it is not known whether it happened");
+                format!("`{}` could not be undone: {failure}", name(id))
+            })
+            .collect();
+        return match stuck.is_empty() {
+            true => cause,
+            false => format!("{cause}; {}", stuck.join("; ")),
+        };
+    }
+    match task.state() {
+        TaskState::Pending => "nobody has begun with it yet".to_owned(),
+        TaskState::Completed => "it is done".to_owned(),
+        _ => {
+            let open = task.rows().filter_map(|(id, record)| {
+                let in_time = |time: Option<Time>| time.map_or(0, |time| time.since(now).as_secs());
+                let what = match record.state {
+                    StepState::Running => {
+                        format!("an attempt runs, for {} s at most", in_time(record.complete_by))
+                    }
+                    StepState::Ready => "it waits for a place at its service".to_owned(),
+                    StepState::Waiting => format!("the next attempt is in {} s", in_time(record.not_before)),
+                    StepState::Parked => {
+                        let block = match record.blocked_on {
+                            Some(Block::Breaker) => "its circuit breaker is open",
+                            _ => "its service has no room",
+                        };
+                        format!("{block}; asked again in {} s", in_time(record.not_before))
+                    }
+                    _ => return None,
+                };
+                Some(format!("`{}`: {what}", name(id)))
+            });
+            open.collect::<Vec<_>>().join("; ")
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Workflows with types.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use steadfast_engine::{Definition, Invalid, Step, StepId};
+use steadfast_resilience::Classify;
+use steadfast_runtime::{Code, Service, Work};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::step::{StepBuilder, StepRef, with_context, with_context_blocking};
+
+/// A workflow that takes `In` and gives `Out`. Clones are one and the same.
+pub struct Workflow<In, Out = ()> {
+    pub(crate) inner: Arc<steadfast_runtime::Workflow>,
+    pub(crate) result: Option<StepId>,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl<In> Workflow<In> {
+    /// Begins a workflow of this name.
+    pub fn builder(name: &'static str) -> Builder<In> {
+        Builder {
+            name,
+            version: 1,
+            complete_within: None,
+            steps: Vec::new(),
+            code: Vec::new(),
+            services: Vec::new(),
+            input: PhantomData,
+        }
+    }
+}
+
+impl<In, Out> Workflow<In, Out> {
+    /// What it says.
+    #[must_use]
+    pub fn definition(&self) -> &Definition {
+        self.inner.definition()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.definition().name()
+    }
+}
+
+impl<In, Out> Clone for Workflow<In, Out> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), result: self.result, types: PhantomData }
+    }
+}
+
+impl<In, Out> fmt::Debug for Workflow<In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow").field("definition", self.definition()).finish_non_exhaustive()
+    }
+}
+
+/// A workflow that is being put together.
+#[must_use = "a builder does nothing until `build` or `returns`"]
+pub struct Builder<In> {
+    name: &'static str,
+    version: u32,
+    complete_within: Option<Duration>,
+    steps: Vec<Step>,
+    code: Vec<Code>,
+    services: Vec<Service>,
+    input: PhantomData<fn(In)>,
+}
+
+impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
+    /// The version: raise it with every change of the steps. Tasks stay on the one that they began with: keep it registered
+    /// for as long as there are such tasks. Default: 1.
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// How long a task may take; what is not done by then is undone. Default: without a limit.
+    pub fn complete_within(mut self, time: Duration) -> Self {
+        self.complete_within = Some(time);
+        self
+    }
+
+    /// A step that calls a service. The code is called once for each try, and gets the same key each time.
+    pub fn step<Out, F, Fut, E>(
+        &mut self,
+        name: &'static str,
+        service: &Service,
+        run: F,
+    ) -> StepBuilder<'_, In, Out>
+    where
+        F: Fn(Context<In>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, E>> + Send + 'static,
+        Out: Serialize + DeserializeOwned + Send + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let run = move |work: &Arc<Work>, attempt| with_context(work, attempt, &run);
+        StepBuilder::new(self, name, service, Arc::new(run))
+    }
+
+    /// A step whose code blocks: it runs on a thread of its own.
+    pub fn blocking_step<Out, F, E>(
+        &mut self,
+        name: &'static str,
+        service: &Service,
+        run: F,
+    ) -> StepBuilder<'_, In, Out>
+    where
+        F: Fn(Context<In>) -> Result<Out, E> + Send + Sync + 'static,
+        Out: Serialize + DeserializeOwned + Send + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let run = Arc::new(run);
+        let run = move |work: &Arc<Work>, attempt| with_context_blocking(work, attempt, &run);
+        StepBuilder::new(self, name, service, Arc::new(run))
+    }
+
+    pub(crate) fn add(&mut self, step: Step, code: Code, service: Service) -> StepId {
+        let id = StepId::at(u16::try_from(self.steps.len()).unwrap_or(u16::MAX));
+        self.steps.push(step);
+        self.code.push(code);
+        self.services.push(service);
+        id
+    }
+
+    /// Checks it. Its tasks give nothing back.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place.
+    pub fn build(self) -> Result<Workflow<In>, Error> {
+        self.finish(None)
+    }
+
+    /// Checks it. Its tasks give the output of this step back.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place.
+    pub fn returns<Out>(self, step: StepRef<Out>) -> Result<Workflow<In, Out>, Error> {
+        self.finish(Some(step.id()))
+    }
+
+    fn finish<Out>(self, result: Option<StepId>) -> Result<Workflow<In, Out>, Error> {
+        let mut builder = Definition::builder(self.name).version(self.version);
+        if let Some(time) = self.complete_within {
+            builder = builder.complete_within(time);
+        }
+        let definition = self.steps.into_iter().fold(builder, steadfast_engine::Builder::step).build();
+        let definition = definition.map_err(|invalid: Invalid| Error::from(invalid))?;
+        let inner = steadfast_runtime::Workflow::new(definition, self.code, self.services)
+            .map_err(Error::workflow)?;
+        Ok(Workflow { inner: Arc::new(inner), result, types: PhantomData })
+    }
+}
+
+impl<In> fmt::Debug for Builder<In> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
