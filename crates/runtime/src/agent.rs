@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
-use steadfast_store::{Payload, PayloadKey, Store, TaskId};
+use steadfast_store::{MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
 
 use crate::handler::{Fault, PANIC, Work, call};
 use crate::scheduler::{Inbox, LONGEST_PARK, SHORTEST_PARK};
@@ -110,9 +110,16 @@ async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Opt
         return None;
     }
     match called {
+        Ok(output) if output.len() > MAX_PAYLOAD => Some((too_large(output.len()), None)),
         Ok(output) => Some((Answer::Completed, Some(output))),
         Err(error) => failed(shared, &error).map(|answer| (answer, None)),
     }
+}
+
+/// It happened, and its output cannot be kept.
+fn too_large(bytes: usize) -> Answer {
+    let words = format!("too-large: the output has {bytes} bytes, at most {MAX_PAYLOAD} are allowed");
+    Answer::Failed(Failure { kind: Arc::from(words), calls: 1, effect: Effect::Possible, again: None })
 }
 
 /// The key of a step, or of its undo: the same for each attempt, everywhere and always.

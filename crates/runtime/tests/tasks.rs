@@ -248,3 +248,17 @@ async fn a_step_whose_time_comes_while_its_task_is_ending_is_left_alone() {
     let ended = node.at_rest(task).await.unwrap();
     assert_eq!((state(&ended), books.calls("waits")), (TaskState::Undone, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_output_that_is_too_large_fails_its_step_and_no_other_task() {
+    let large = first(vec![Act::Output("x".repeat((1 << 20) + 1))]);
+    let (workflow, _) = saga([large, always(Act::Succeed), always(Act::Succeed)], fine());
+    let node = node(memory(), &workflow).await;
+    let (first, second) = (submit(&node, &workflow).await, submit(&node, &workflow).await);
+    let ended = node.at_rest(first).await.unwrap();
+    // It happened, and to undo that without its output is not said to be safe.
+    assert_eq!((state(&ended), ended.task.steps()[0].state), (TaskState::Failed, StepState::Unknown));
+    let words = ended.task.steps()[0].last_failure.clone().unwrap();
+    assert_eq!(&*words, "too-large: the output has 1048577 bytes, at most 1048576 are allowed");
+    assert_eq!(state(&node.at_rest(second).await.unwrap()), TaskState::Completed);
+}
