@@ -1,6 +1,12 @@
 //! An order in three steps, across services that fail: reserve, charge, ship. The card of one customer is declined, so what
 //! was reserved is given back. Run it: `cargo run -p steadfast --example saga`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "an example: a poisoned lock or a bad policy may end it"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
