@@ -71,6 +71,28 @@ impl Workflow {
         Ok(Self { definition, name, shape, steps, services, ancestors })
     }
 
+    /// The same workflow with other code, made from its own: for tests that let steps fail. `true` is an undo.
+    #[must_use]
+    pub fn with_handlers(
+        &self,
+        mut change: impl FnMut(StepId, bool, Arc<dyn Handler>) -> Arc<dyn Handler>,
+    ) -> Self {
+        let steps = self.definition.ids().zip(&self.steps);
+        let steps = steps.map(|(id, code)| Code {
+            condition: code.condition.clone(),
+            run: change(id, false, Arc::clone(&code.run)),
+            undo: code.undo.as_ref().map(|undo| change(id, true, Arc::clone(undo))),
+        });
+        Self {
+            definition: self.definition.clone(),
+            name: Arc::clone(&self.name),
+            shape: self.shape,
+            steps: steps.collect(),
+            services: self.services.clone(),
+            ancestors: self.ancestors.clone(),
+        }
+    }
+
     /// What it says.
     #[must_use]
     pub fn definition(&self) -> &Definition {

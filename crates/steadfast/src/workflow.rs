@@ -45,6 +45,12 @@ impl<In, Out> Workflow<In, Out> {
         self.inner.definition()
     }
 
+    /// As the loops of the engine see it, without types: for test kits.
+    #[must_use]
+    pub fn untyped(&self) -> &Arc<steadfast_runtime::Workflow> {
+        &self.inner
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,5 +1,7 @@
 //! The engine as a program sees it: over a real file, over restarts, with everything that can be wrong.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -238,7 +240,7 @@ async fn blocking_code_has_a_thread_of_its_own() {
     }
     match engine.submit(&workflow, &0).await.unwrap().outcome().await.unwrap() {
         Outcome::Undone(why) => {
-            assert_eq!(why.to_string(), "step `block` failed: zero: there is nothing to do")
+            assert_eq!(why.to_string(), "step `block` failed: zero: there is nothing to do");
         }
         other => panic!("{other:?}"),
     }
