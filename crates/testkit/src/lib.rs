@@ -50,7 +50,8 @@
 //! The guide has a chapter on
 //! [testing with faults](https://github.com/steadfast-rs/steadfast/blob/main/docs/guide/testing-with-faults.md).
 //!
-//! Features: `http` (on by default) for [`http`]; without it there is no hyper in your tree.
+//! Features: `http` (on by default) for [`http`]; without it there is no hyper in your tree. `workflow` for
+//! `check_workflow`: a workflow of the engine against everything that can go wrong.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
@@ -62,6 +63,8 @@ mod reply;
 mod request;
 pub mod script;
 mod service;
+#[cfg(feature = "workflow")]
+mod workflow;
 
 pub use error::Error;
 pub use ledger::{Ending, Entry, Ledger, MAX_ENTRIES};
@@ -70,6 +73,8 @@ pub use request::{ATTEMPT_HEADER, KEPT_BODY, KEY_HEADER, Request};
 pub use script::{Answer, Part, Script};
 pub use service::Service;
 pub use steadfast_resilience::clock::{Clock, Moment, VirtualClock};
+#[cfg(feature = "workflow")]
+pub use workflow::{Checked, check_workflow};
 
 /// The examples of the guide and of the README run as tests of this crate.
 #[cfg(all(doctest, feature = "http"))]

@@ -114,7 +114,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         package: "steadfast-testkit",
-        may_use: &["steadfast-resilience"],
+        may_use: &["steadfast-engine", "steadfast-resilience", "steadfast-runtime", "steadfast-store"],
         never: &[
             never("rusqlite", "it scripts services and keeps no store"),
             never("tokio-postgres", "it scripts services and keeps no store"),

@@ -53,6 +53,12 @@ impl Memory {
         Self { clock: Arc::new(clock), shelf: Arc::default() }
     }
 
+    /// All tasks that it holds, for tests.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<TaskId> {
+        self.shelf().tasks.keys().copied().collect()
+    }
+
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.now = shelf.now.max((self.clock)());

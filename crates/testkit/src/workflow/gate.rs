@@ -1,0 +1,110 @@
+//! A store that stands still after so many commits, as one does whose process is about to die.
+
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use steadfast_engine::Time;
+use steadfast_store::{
+    Claimed, Entry, Error, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued, Payload,
+    PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+};
+
+#[derive(Clone)]
+pub(super) struct Gate {
+    store: Memory,
+    /// Commits that are still let through.
+    left: Arc<AtomicU64>,
+}
+
+impl Gate {
+    pub(super) fn new(store: Memory, commits: u64) -> Self {
+        Self { store, left: Arc::new(AtomicU64::new(commits)) }
+    }
+
+    /// Whether it stands still.
+    pub(super) fn is_closed(&self) -> bool {
+        self.left.load(Ordering::SeqCst) == 0
+    }
+
+    /// Lets a call through if the gate is open; a commit is one fewer that may follow.
+    async fn pass<T>(&self, commit: bool, call: impl Future<Output = T>) -> T {
+        let take = |left: u64| if commit { left.checked_sub(1) } else { (left > 0).then_some(left) };
+        match self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(_) => call.await,
+            Err(_) => pending().await,
+        }
+    }
+}
+
+impl Tasks for Gate {
+    fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
+        self.pass(true, self.store.submit(batch))
+    }
+
+    fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        self.pass(false, self.store.claim(node, most))
+    }
+
+    fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
+        self.pass(true, self.store.write(batch))
+    }
+
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        self.pass(false, self.store.owned(node))
+    }
+
+    fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.pass(false, self.store.open_tasks())
+    }
+
+    fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
+        self.pass(false, self.store.read(tasks))
+    }
+
+    fn payloads(
+        &self,
+        keys: Vec<PayloadKey>,
+    ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send {
+        self.pass(false, self.store.payloads(keys))
+    }
+
+    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.pass(false, self.store.history(task))
+    }
+}
+
+impl Mailbox for Gate {
+    fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
+        self.pass(true, self.store.post(batch))
+    }
+
+    fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        self.pass(false, self.store.unread(node, most))
+    }
+}
+
+impl Overdue for Gate {
+    fn overdue(
+        &self,
+        behind: Option<Overdued>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Overdued>, Error>> + Send {
+        self.pass(false, self.store.overdue(behind, most))
+    }
+}
+
+impl Nodes for Gate {
+    fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
+        self.pass(false, self.store.now())
+    }
+
+    fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send {
+        self.pass(false, self.store.renew(node, lease))
+    }
+
+    fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
+        self.pass(false, self.store.leave(node))
+    }
+}

@@ -1,0 +1,117 @@
+//! `check_workflow` finds what is wrong with a workflow, and nothing where nothing is.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use steadfast::resilience::clock::Clock;
+use steadfast::resilience::{Pipeline, Retry};
+use steadfast::{Failure, Service, TaskState, Workflow};
+use steadfast_testkit::check_workflow;
+
+/// A service that keeps books: what is done, and what was taken back.
+#[derive(Clone, Default)]
+struct Books(Arc<Mutex<BTreeMap<String, Entry>>>);
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    done: u32,
+    undone: bool,
+}
+
+/// What the service, or the workflow, gets wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    /// It does a repeated request twice.
+    IgnoresKeys,
+    /// It forgets what was taken back before it came.
+    NoTombstones,
+    /// The undo does nothing.
+    EmptyUndo,
+}
+
+impl Books {
+    fn do_it(&self, key: String, mistake: Mistake) {
+        let mut books = self.0.lock().unwrap();
+        let entry = books.entry(key).or_default();
+        match (entry.done > 0, entry.undone) {
+            (_, true) if mistake != Mistake::NoTombstones => {}
+            (true, _) if mistake != Mistake::IgnoresKeys => {}
+            _ => {
+                entry.done += 1;
+                entry.undone = false;
+            }
+        }
+    }
+
+    fn undo_it(&self, key: String, mistake: Mistake) {
+        if mistake != Mistake::EmptyUndo {
+            *self.0.lock().unwrap().entry(key).or_default() = Entry { done: 0, undone: true };
+        }
+    }
+}
+
+fn make(mistake: Mistake) -> (Arc<steadfast_runtime::Workflow>, Books) {
+    let books = Books::default();
+    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(3);
+    let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).no_budget().no_breaker().retry(retry);
+    let service = Service::new(pipeline.build().unwrap());
+    let mut flow = Workflow::<u32>::builder("three");
+    let mut before: Option<&'static str> = None;
+    for name in ["a", "b", "c"] {
+        let (put, take) = (books.clone(), books.clone());
+        let step = flow
+            .step(name, &service, move |cx| {
+                put.do_it(cx.key().to_string(), mistake);
+                async { Ok::<_, Failure>(()) }
+            })
+            .after(before)
+            .complete_within(Duration::from_secs(10))
+            .undo(move |cx| {
+                take.undo_it(cx.step_key(name).to_string(), mistake);
+                async { Ok::<_, Failure>(()) }
+            })
+            .undo_when_unknown();
+        before = Some(step.add().name());
+    }
+    (Arc::clone(flow.build().unwrap().untyped()), books)
+}
+
+fn holds(books: &Books, end: TaskState) -> Result<(), String> {
+    let books = books.0.lock().unwrap();
+    let done: u32 = books.values().map(|entry| entry.done).sum();
+    if let Some((key, _)) = books.iter().find(|(_, entry)| entry.done > 1) {
+        return Err(format!("{key} was done twice"));
+    }
+    match (end, done) {
+        (TaskState::Completed, 3) | (TaskState::Undone, 0) | (TaskState::Failed, _) => Ok(()),
+        (end, done) => Err(format!("it is {end:?}, and {done} are done")),
+    }
+}
+
+#[test]
+fn a_workflow_over_services_that_know_keys_holds() {
+    let checked = check_workflow(&1, || make(Mistake::None), holds);
+    println!("{checked}");
+    checked.assert_holds();
+    // 2 plain stories, 9 for each step, 6 for each undo, and crashes after each of 4 and of 8 commits or more.
+    assert!(checked.stories >= 2 + 3 * 15 + 12, "{}", checked.stories);
+}
+
+#[test]
+fn what_is_wrong_is_found_and_told_in_words() {
+    for (mistake, words) in [
+        (Mistake::IgnoresKeys, "`a` is made twice, once: "),
+        (Mistake::NoTombstones, "`c` hangs, and is done after everything else, each time: "),
+        (
+            Mistake::EmptyUndo,
+            "nothing goes wrong, and the task is undone in the end: it is Undone, and 3 are done",
+        ),
+    ] {
+        let checked = check_workflow(&1, || make(mistake), holds);
+        assert!(checked.broken.iter().any(|broken| broken.starts_with(words)), "{words}: {checked}");
+    }
+}
