@@ -66,3 +66,16 @@ pub use steadfast_store::TaskId;
 pub use step::{StepBuilder, StepRef};
 pub use task::{Outcome, Status, StepStatus, Task, Why};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
+
+/// The guide's examples, run as tests.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../docs/guide/first-workflow.md")]
+    struct FirstWorkflow;
+    #[doc = include_str!("../../../docs/guide/undo.md")]
+    struct Undo;
+    #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
+    struct DeadlinesAndRecovery;
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+}
