@@ -99,6 +99,4 @@ mod guide {
     struct Watching;
     #[doc = include_str!("../README.md")]
     struct Readme;
-    #[doc = include_str!("../../../README.md")]
-    struct FrontPage;
 }

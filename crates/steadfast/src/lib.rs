@@ -78,4 +78,6 @@ mod guide {
     struct DeadlinesAndRecovery;
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../README.md")]
+    struct WholeReadme;
 }
