@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
+use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
 use steadfast_store::{MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
 
@@ -14,6 +15,8 @@ use crate::shared::Shared;
 use crate::stats::count;
 use crate::workflow::{Known, Workflow};
 
+/// How long a step waits at least when the service's retry budget is spent: it is delayed, and does not fail.
+const BUDGET_WAIT: Duration = Duration::from_secs(10);
 /// The most bytes of an error's words that are stored.
 const MOST_WORDS: usize = 500;
 
@@ -189,7 +192,11 @@ fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> 
         kind: Arc::from(shortened(format!("{kind}: {words}"))),
         calls: story.attempts(),
         effect: if may_have_happened(error, story) { Effect::Possible } else { Effect::None },
-        again: error.next_try_in().map(|wait| now + wait),
+        again: error.next_try_in().map(|wait| match error.stop() {
+            // A first call is not charged to the budget: a step that came back at once would go around it.
+            Stop::BudgetSpent => now + wait.max(BUDGET_WAIT),
+            _ => now + wait,
+        }),
     };
     Some(Answer::Failed(failure))
 }

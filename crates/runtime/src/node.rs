@@ -10,7 +10,7 @@ use steadfast_store::{
     Entry, Guard, Hold, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId, Write, Written,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
@@ -84,11 +84,15 @@ impl<S: Store> Node<S> {
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
         let scheduler = Scheduler::new(Arc::clone(&shared), open);
-        let loops = vec![
-            tokio::spawn(scheduler.run(messages)),
-            tokio::spawn(lease::keep(Arc::clone(&shared))),
-            tokio::spawn(supervisor::watch(Arc::clone(&shared))),
-        ];
+        let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
+        let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
+        let ends_with_it = [lease.abort_handle(), supervisor.abort_handle()];
+        let scheduler = tokio::spawn(async move {
+            // Without a scheduler the lease must end as well, so that others have the tasks.
+            let _ends = Ends(ends_with_it);
+            scheduler.run(messages).await;
+        });
+        let loops = vec![scheduler, lease, supervisor];
         Ok(Self { shared, loops })
     }
 
@@ -260,6 +264,18 @@ impl<S: Store> Node<S> {
 
     fn stop(&self) {
         self.loops.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Ends other loops when it is dropped, also by a panic.
+struct Ends([AbortHandle; 2]);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("the scheduler has panicked: this node gives all of its tasks up");
+        }
+        self.0.iter().for_each(AbortHandle::abort);
     }
 }
 

@@ -219,6 +219,7 @@ async fn more_tasks_than_memory_may_hold_are_all_done() {
     let mut settings = Settings::default();
     settings.most_owned = 3;
     let node = node_with(memory(), &workflow, settings).await;
+    let began = Clock::tokio().now();
     let mut tasks = Vec::new();
     for _ in 0..50 {
         tasks.push(submit(&node, &workflow).await);
@@ -227,6 +228,7 @@ async fn more_tasks_than_memory_may_hold_are_all_done() {
         assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
     }
     assert_eq!(books.effects("c"), 50);
+    assert!(Clock::tokio().now().since(began) < s(2), "the next are claimed as soon as there is room");
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,8 +23,10 @@ const UNKNOWN_WAITS: Duration = Duration::from_secs(60);
 pub(super) struct Claiming {
     /// A claim is under way.
     under_way: bool,
-    /// There may be more, at once.
+    /// There may be more, as soon as there is room.
     pub(super) again: bool,
+    /// How many were asked for.
+    asked: usize,
     /// Nobody knows what became of a claim.
     pub(super) in_doubt: bool,
     reading_mail: bool,
@@ -42,20 +44,28 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// Claims what may be left in the store, once there is room for it.
+    pub(super) fn claim_more(&mut self) {
+        if self.claiming.again {
+            self.claim();
+        }
+    }
+
     fn claim(&mut self) {
         let room = self.shared.settings.most_owned.saturating_sub(self.owned.len() + self.submitting.len());
         if self.claiming.under_way || self.stopping.is_some() || room == 0 || !self.shared.lease.holds() {
             return;
         }
         self.claiming.under_way = true;
-        self.claiming.again = false;
-        let (shared, in_doubt) = (Arc::clone(&self.shared), self.claiming.in_doubt);
+        (self.claiming.again, self.claiming.asked) = (false, room.min(MOST_AT_ONCE));
+        let (shared, in_doubt, most) =
+            (Arc::clone(&self.shared), self.claiming.in_doubt, self.claiming.asked);
         tokio::spawn(async move {
             let node = shared.lease.node();
             if in_doubt {
                 shared.tell(Inbox::Holds(shared.store.owned(node).await));
             }
-            let claimed = shared.store.claim(node, room.min(MOST_AT_ONCE)).await;
+            let claimed = shared.store.claim(node, most).await;
             shared.tell(Inbox::Claimed(claimed));
         });
     }
@@ -64,11 +74,8 @@ impl<S: Store> Scheduler<S> {
         self.claiming.under_way = false;
         match claimed {
             Ok(claimed) => {
-                let full = claimed.len() == MOST_AT_ONCE;
+                self.claiming.again |= claimed.len() == self.claiming.asked;
                 claimed.into_iter().for_each(|claimed| self.adopt(claimed));
-                if full || self.claiming.again {
-                    self.claim();
-                }
             }
             Err(error) => {
                 self.claiming.in_doubt = true;

@@ -1,17 +1,23 @@
 //! What follows from what happened: events are folded into one write.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
-use steadfast_engine::{Answer, Ask, Dispatch, Event, StepId, decide};
+use steadfast_engine::{Answer, Ask, Dispatch, Event, Plan, StepId, decide};
 use steadfast_store::{Guard, Hold, MailId, Payload, PayloadKey, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
 use super::slots::{Permit, Slots};
+use crate::handler::words_of;
 use crate::judge::judge;
 use crate::stats::count;
+
+/// How long a task is put away that cannot go on.
+const PUT_AWAY: Duration = Duration::from_secs(60);
 
 /// What a fold has come to.
 #[derive(Default)]
@@ -35,12 +41,27 @@ impl<S: Store> Scheduler<S> {
             for task in std::mem::take(&mut self.dirty) {
                 let Some(mut owned) = self.owned.remove(&task) else { continue };
                 if !owned.is_saving() && !owned.waiting.is_empty() {
-                    let folded = self.fold(task, &mut owned);
-                    self.save(task, &mut owned, folded);
+                    let folded = catch_unwind(AssertUnwindSafe(|| self.fold(task, &mut owned)));
+                    match folded {
+                        Ok(folded) => self.save(task, &mut owned, folded),
+                        Err(panic) => {
+                            self.cannot_go_on(task, owned, &words_of(&*panic));
+                            continue;
+                        }
+                    }
                 }
                 self.owned.insert(task, owned);
             }
         }
+    }
+
+    /// A task that breaks the rules themselves: it must not take the others with it. It is put away, and tried again later.
+    fn cannot_go_on(&mut self, id: TaskId, mut owned: Owned, words: &str) {
+        tracing::error!(task = %id, workflow = %owned.workflow.name(), "a task cannot go on: {words}");
+        self.give_places_back(&mut owned);
+        let guard = Guard { epoch: owned.epoch, revision: owned.revision, mail: None };
+        let write = Write::of(&Plan::default(), id, guard);
+        self.out.write(Write { hold: Hold::Release(self.shared.now() + PUT_AWAY), ..write });
     }
 
     /// Acts on everything that happened to a task.
@@ -123,14 +144,14 @@ impl<S: Store> Scheduler<S> {
         let mut known = owned.known.clone();
         tokio::spawn(async move {
             let keys: Vec<_> = missing.iter().map(|of| PayloadKey { task: id, step: *of }).collect();
-            let mut pause = std::time::Duration::from_millis(50);
+            let mut pause = Duration::from_millis(50);
             let found = loop {
                 match shared.store.payloads(keys.clone()).await {
                     Ok(found) => break found,
                     Err(error) => shared.store_failed("what a condition needs could not be read", &error),
                 }
                 shared.clock.sleep(pause).await;
-                pause = (pause * 2).min(std::time::Duration::from_secs(5));
+                pause = (pause * 2).min(Duration::from_secs(5));
             };
             for (of, payload) in missing.into_iter().zip(found) {
                 match (of, payload) {

@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use steadfast_engine::{Event, StepId, Time};
+use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Mail, Store, Stored, TaskId, Written};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -116,40 +117,37 @@ impl<S: Store> Scheduler<S> {
     /// Runs until it is told to stop and nothing is under way any more.
     pub(crate) async fn run(mut self, mut inbox: UnboundedReceiver<Inbox>) {
         let mut taken = Vec::with_capacity(64);
-        let mut look = Box::pin(self.shared.clock.sleep(Duration::ZERO));
-        let mut grace: Option<std::pin::Pin<Box<steadfast_resilience::clock::Sleep>>> = None;
+        let mut look_at = self.shared.clock.now();
+        let mut ends_at = Moment::FAR;
         loop {
-            let timer = self.next_timer();
+            let rest = self.next_timer().min(look_at.min(ends_at).since(self.shared.clock.now()));
             tokio::select! {
                 biased;
                 _ = inbox.recv_many(&mut taken, MOST_AT_ONCE) => {}
-                () = timer => {}
-                () = &mut look => {
-                    look = Box::pin(self.shared.clock.sleep(self.shared.settings.look_every));
-                    self.look();
-                }
-                () = async { match &mut grace { Some(grace) => grace.await, None => std::future::pending().await } } => {
-                    break;
-                }
+                () = self.shared.clock.sleep(rest) => {}
             }
             for message in taken.drain(..) {
                 self.take(message);
+            }
+            let now = self.shared.clock.now();
+            if now >= look_at {
+                look_at = now + self.shared.settings.look_every;
+                self.look();
             }
             if !self.shared.lease.holds() && self.stopping.is_none() {
                 self.lapse();
             }
             self.fire_timers();
             self.go_on();
+            self.claim_more();
             self.send();
             self.publish();
             while self.agents.try_join_next().is_some() {}
             if self.stopping.is_some() {
-                if self.is_idle() {
+                if self.is_idle() || now >= ends_at {
                     break;
                 }
-                if grace.is_none() {
-                    grace = Some(Box::pin(self.shared.clock.sleep(self.shared.settings.grace)));
-                }
+                ends_at = ends_at.min(now + self.shared.settings.grace);
             }
         }
         self.end();
@@ -244,15 +242,10 @@ impl<S: Store> Scheduler<S> {
 
     // ---- time ----
 
-    fn next_timer(&self) -> impl Future<Output = ()> + use<S> {
-        let wait = self.timers.peek().map(|Reverse((at, _))| at.since(self.shared.now()));
-        let sleep = wait.map(|wait| self.shared.clock.sleep(wait));
-        async move {
-            match sleep {
-                Some(sleep) => sleep.await,
-                None => std::future::pending().await,
-            }
-        }
+    /// How long it is until something of a task is due.
+    fn next_timer(&self) -> Duration {
+        let next = self.timers.peek().map(|Reverse((at, _))| at.since(self.shared.now()));
+        next.unwrap_or(Duration::MAX)
     }
 
     fn fire_timers(&mut self) {

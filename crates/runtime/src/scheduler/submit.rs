@@ -138,7 +138,7 @@ impl<S: Store> Scheduler<S> {
                 self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
                 match owned {
                     Some((owned, folded)) => self.take_up(id, owned, folded),
-                    None => self.look(),
+                    None => self.claiming.again = true,
                 }
                 Ok((id, true))
             }
