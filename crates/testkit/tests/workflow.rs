@@ -112,6 +112,10 @@ fn what_is_wrong_is_found_and_told_in_words() {
         ),
     ] {
         let checked = check_workflow(&1, || make(mistake), holds);
+        if mistake == Mistake::NoTombstones {
+            let guide = include_str!("../../../docs/guide/testing-with-faults.md");
+            assert!(guide.contains(&checked.to_string()), "the guide shows something else: {checked}");
+        }
         assert!(checked.broken.iter().any(|broken| broken.starts_with(words)), "{words}: {checked}");
     }
 }
