@@ -33,3 +33,10 @@ pub(crate) fn leave(transaction: &Connection, node: NodeId) -> rusqlite::Result<
 pub(crate) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM steadfast_nodes", []).map(drop)
 }
+
+/// Whether a node's lease has not ended.
+pub(crate) fn is_alive(transaction: &Connection, node: &[u8], now: Time) -> rusqlite::Result<bool> {
+    let mut find =
+        transaction.prepare_cached("SELECT 1 FROM steadfast_nodes WHERE id = ? AND until_ms > ?")?;
+    find.exists((node, millis(now)))
+}

@@ -9,8 +9,8 @@ use steadfast_store::{
 };
 
 use crate::codec::{id, millis, pack, state, time, unpack};
-use crate::mail;
 use crate::write::{insert_step, ordinal};
+use crate::{mail, node};
 
 /// The place of the input among a task's payloads.
 const INPUT: i64 = -1;
@@ -76,25 +76,53 @@ fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     row.get(column).map(|bytes| TaskId::from_u128(u128::from_be_bytes(bytes)))
 }
 
-/// Claims what is free: three ways to be so, each by an index of its own.
+/// Those whose time has come.
+const DUE: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
+    WHERE owner IS NULL AND at_rest = 0 AND wake_at_ms <= ?1 ORDER BY wake_at_ms, id LIMIT ?2";
+/// Those whose time has not come, and which have mail.
+const MAILED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
+    WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read AND wake_at_ms > ?1 ORDER BY wake_at_ms, id LIMIT ?2";
+/// Those of one owner.
+const OWNED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
+    WHERE owner = ?1 AND owner IS NOT NULL AND at_rest = 0 ORDER BY wake_at_ms, id LIMIT ?2";
+/// The next owner: there are few, and a step over all of one's tasks costs one look.
+const NEXT_OWNER: &str =
+    "SELECT min(owner) FROM steadfast_tasks WHERE owner > ? AND owner IS NOT NULL AND at_rest = 0";
+
+/// What is free, longest waiting first: three ways to be so, each by an index of its own. It looks at no more than it
+/// returns of each, however much is open.
+fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
+    let waiting = |row: &Row<'_>| Ok((row.get(1)?, task_id(row, 0)?));
+    let mut free = Vec::new();
+    for sql in [DUE, MAILED] {
+        let mut find = transaction.prepare_cached(sql)?;
+        for found in find.query_map((millis(now), most), waiting)? {
+            free.push(found?);
+        }
+    }
+    let mut owner = Vec::new();
+    let mut next = transaction.prepare_cached(NEXT_OWNER)?;
+    while let Some(found) = next.query_row([&owner], |row| row.get::<_, Option<Vec<u8>>>(0))? {
+        owner = found;
+        if !node::is_alive(transaction, &owner, now)? {
+            let mut find = transaction.prepare_cached(OWNED)?;
+            for found in find.query_map(params![owner, most], waiting)? {
+                free.push(found?);
+            }
+        }
+    }
+    free.sort_unstable();
+    free.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(free)
+}
+
 pub(crate) fn claim(
     transaction: &Connection,
     node: NodeId,
     most: usize,
     now: Time,
 ) -> rusqlite::Result<Vec<Claimed>> {
-    let sql = "SELECT id FROM (
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0 AND wake_at_ms <= ?1
-                   UNION
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read
-                   UNION
-                   SELECT id, wake_at_ms FROM steadfast_tasks WHERE owner IS NOT NULL AND at_rest = 0 AND owner NOT IN
-                       (SELECT n.id FROM steadfast_nodes n WHERE n.until_ms > ?1)
-               ) ORDER BY wake_at_ms, id LIMIT ?2";
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut find = transaction.prepare_cached(sql)?;
-    let free =
-        find.query_map((millis(now), most), |row| task_id(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let free = free(transaction, i64::try_from(most).unwrap_or(i64::MAX), now)?;
     let owner = id(node.as_u128());
     let claim = |task: TaskId| {
         let Some(before) = stored(transaction, task)? else { return Ok(None) };
@@ -105,7 +133,7 @@ pub(crate) fn claim(
         let stored = Stored { owner: Some(node), epoch: before.epoch + 1, ..before };
         Ok(Some(Claimed { stored, owner_died, mail: mail::unread(transaction, task)? }))
     };
-    free.into_iter().filter_map(|task| claim(task).transpose()).collect()
+    free.into_iter().filter_map(|(_, task)| claim(task).transpose()).collect()
 }
 
 pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
@@ -153,14 +181,8 @@ pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Re
         .optional()
 }
 
-/// What is past its time, behind the given one.
-pub(crate) fn overdue(
-    transaction: &Connection,
-    behind: Option<Overdued>,
-    most: usize,
-    now: Time,
-) -> rusqlite::Result<Vec<Overdued>> {
-    let sql = "SELECT task, ordinal, attempt, since FROM (
+/// What is past its time. What is well is behind the end of both indexes, and is not looked at.
+const OVERDUE: &str = "SELECT task, ordinal, attempt, since FROM (
                    SELECT s.task AS task, s.ordinal AS ordinal, s.attempt AS attempt, s.complete_by_ms AS since
                        FROM steadfast_steps s JOIN steadfast_tasks t ON t.id = s.task
                        WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.at_rest = 0
@@ -168,6 +190,14 @@ pub(crate) fn overdue(
                    SELECT id, -1, 0, deadline_ms FROM steadfast_tasks
                        WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND at_rest = 0
                ) WHERE (since, task, ordinal) > (?3, ?4, ?5) ORDER BY since, task, ordinal LIMIT ?2";
+
+/// What is past its time, behind the given one.
+pub(crate) fn overdue(
+    transaction: &Connection,
+    behind: Option<Overdued>,
+    most: usize,
+    now: Time,
+) -> rusqlite::Result<Vec<Overdued>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let (since, task, place) = match behind {
         None => (i64::MIN, [0; 16], 0),
@@ -176,7 +206,7 @@ pub(crate) fn overdue(
             (millis(behind.since), id(behind.task.as_u128()), place)
         }
     };
-    let mut find = transaction.prepare_cached(sql)?;
+    let mut find = transaction.prepare_cached(OVERDUE)?;
     let rows = find.query_map(params![millis(now), most, since, task, place], |row| {
         let attempt = match row.get::<_, i64>(1)? {
             DEADLINE => None,
@@ -198,4 +228,34 @@ pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT (SELECT count(*) FROM steadfast_tasks WHERE owner IS NULL AND at_rest = 0)
                     + (SELECT count(*) FROM steadfast_tasks WHERE owner IS NOT NULL AND at_rest = 0)";
     transaction.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S5: what the scheduler and the supervisor ask again and again goes by indexes that hold only what is open, or due.
+    #[test]
+    fn what_is_asked_again_and_again_looks_at_nothing_that_is_well() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(include_str!("../migrations/0001.sql")).unwrap();
+        for (sql, indexes) in [
+            (DUE, &["steadfast_tasks_free"][..]),
+            (MAILED, &["steadfast_tasks_mailed"]),
+            (OWNED, &["steadfast_tasks_owned"]),
+            (NEXT_OWNER, &["steadfast_tasks_owned"]),
+            (OVERDUE, &["steadfast_steps_due", "steadfast_tasks_late"]),
+        ] {
+            let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let unset = vec![rusqlite::types::Null; explain.parameter_count()];
+            let plan =
+                explain.query_map(rusqlite::params_from_iter(unset), |row| row.get::<_, String>(3)).unwrap();
+            let plan: Vec<_> = plan.map(Result::unwrap).collect();
+            for index in indexes {
+                assert!(plan.iter().any(|line| line.contains(index)), "{index}: {plan:#?}");
+            }
+            let scans = |line: &&String| line.starts_with("SCAN steadfast") && !line.contains("USING");
+            assert_eq!(plan.iter().find(scans), None, "{plan:#?}");
+        }
+    }
 }
