@@ -63,6 +63,7 @@ fn open(
     migration::run(&mut connection)?;
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
+    steadfast_store::failpoint!("open.migrated");
     let written = node::written(&connection).map_err(failed)?;
     let reader = reader(path).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, written)), Arc::new(AtomicU64::new(0)));

@@ -1,0 +1,63 @@
+//! All of it, many times: each run has a folder of its own, a driver that is made to die, one that finishes, and an audit.
+
+mod pool;
+mod section;
+mod table;
+
+pub use pool::each;
+pub use section::{kill, point};
+pub use table::{Section, print};
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use steadfast_engine::TaskState;
+
+use crate::audit::{Report, audit};
+use crate::child::{Driver, Ended};
+use crate::folder::Folder;
+
+/// How many tasks a run submits, where nothing else is said.
+pub const TASKS: u32 = 24;
+
+/// What came of one run.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Which run.
+    pub name: String,
+    /// Whether what was to happen to it happened.
+    pub fired: bool,
+    /// Submissions that were acknowledged before it did.
+    pub acknowledged: usize,
+    /// Calls of services, over both processes, and effects.
+    pub calls: usize,
+    /// What they did.
+    pub effects: usize,
+    /// Tasks by how they ended.
+    pub ended: BTreeMap<TaskState, usize>,
+    /// What does not hold.
+    pub findings: Vec<String>,
+}
+
+impl Outcome {
+    fn of(name: String, fired: bool, report: Report) -> Self {
+        let Report { acknowledged, calls, effects, ended, findings } = report;
+        Self { name, fired, acknowledged, calls, effects, ended, findings }
+    }
+
+    /// A run that could not be made at all is a finding too.
+    pub(crate) fn failed(name: String, error: &anyhow::Error) -> Self {
+        Self { name, findings: vec![format!("{error:#}")], ..Self::default() }
+    }
+}
+
+/// Has a driver finish what was begun in a folder, and audits it.
+fn finish(driver: &Driver, folder: &Folder) -> Result<Report> {
+    let ended = driver.run(folder.path(), 0, &[])?;
+    ensure!(ended.is_well(), "the driver that finishes failed: {}", words(&ended));
+    audit(folder.path())
+}
+
+fn words(ended: &Ended) -> String {
+    format!("{:?}, {}", ended.code(), ended.stderr.trim())
+}
