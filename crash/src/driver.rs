@@ -71,10 +71,7 @@ fn settings() -> Settings {
 /// # Errors
 /// The store's, and a submission that is refused again and again.
 pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
-    let ledger = Arc::new(Ledger::open(folder)?);
-    let workflows = world::workflows(&ledger)?;
-    let node = start(&store, workflows).await?;
-    let node: Working = Arc::new(node);
+    let node: Working = Arc::new(start(&store, &Arc::new(Ledger::open(folder)?)).await?);
     let submitters: Vec<_> = (0..SUBMITTERS)
         .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders.tasks)))
         .collect();
@@ -86,13 +83,23 @@ pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
         clock.sleep(PAUSE).await;
     }
     if let Some(node) = Arc::into_inner(node) {
-        node.shut_down().await?;
+        // It has stopped all the same.
+        let _ =
+            node.shut_down().await.inspect_err(|error| eprintln!("the node left without a word: {error}"));
     }
     Ok(())
 }
 
-async fn start(store: &Sqlite, workflows: steadfast_runtime::Workflows) -> Result<Node<Sqlite>> {
-    Ok(Node::start(store.clone(), workflows, settings(), Clock::system()).await?)
+/// Starts a node, again if the store fails meanwhile.
+async fn start(store: &Sqlite, ledger: &Arc<Ledger>) -> Result<Node<Sqlite>> {
+    for _ in 0..MOST_TRIES {
+        match Node::start(store.clone(), world::workflows(ledger)?, settings(), Clock::system()).await {
+            Ok(node) => return Ok(node),
+            Err(error) => eprintln!("the node does not start: {error}"),
+        }
+        Clock::system().sleep(PAUSE).await;
+    }
+    bail!("the node did not start, {MOST_TRIES} times")
 }
 
 /// Submits every third task, and has those undone that somebody regrets.

@@ -5,7 +5,7 @@ mod section;
 mod table;
 
 pub use pool::each;
-pub use section::{kill, point};
+pub use section::{Power, abort, error, kill, point, power};
 pub use table::{Section, print};
 
 use std::collections::BTreeMap;
