@@ -41,11 +41,11 @@ impl Scale {
     /// At most a minute on two cores.
     fn quick() -> Self {
         Self {
-            kills: 6,
-            point_times: &[1, 7],
-            aborts: (1..=24).map(|step| step * 19).collect(),
-            errors: [1, 2, 3, 4, 6, 8, 11, 15, 20, 30].into(),
-            power: vec![Power::Strict, Power::Long, Power::Lucky(1), Power::Lying],
+            kills: 8,
+            point_times: &[1, 5],
+            aborts: (1..=50).map(|step| step * 10 - 3).collect(),
+            errors: (1..=12).chain([20, 30, 40]).collect(),
+            power: vec![Power::Strict, Power::Long, Power::Lucky(1), Power::LongLucky(1), Power::Lying],
         }
     }
 }
