@@ -10,6 +10,9 @@ use steadfast_crash::point;
 use steadfast_crash::shim::Shim;
 use steadfast_resilience::clock::Clock;
 
+/// How much later each kill comes: a run takes some 400 ms.
+const STEP_MS: u64 = 7;
+
 /// How much of everything.
 struct Scale {
     /// Kills from outside, each a little later than the one before.
@@ -18,6 +21,8 @@ struct Scale {
     point_times: &'static [u32],
     /// Calls of the disk that are died at.
     aborts: Vec<u32>,
+    /// Calls of the disk that are died at, and then those of the process that recovers.
+    again: Vec<(u32, u32)>,
     /// Syncs that fail.
     errors: Vec<u32>,
     /// Losses of power.
@@ -31,8 +36,9 @@ impl Scale {
         power.extend(seeds().map(Power::Lucky).chain(seeds().map(Power::LongLucky)));
         Self {
             kills: 50,
-            point_times: &[1, 2, 5, 20],
+            point_times: &[1, 2, 5, 10, 20, 50],
             aborts: (1..=500).collect(),
+            again: (1..=200).map(pair).collect(),
             errors: (1..=50).collect(),
             power,
         }
@@ -44,10 +50,16 @@ impl Scale {
             kills: 8,
             point_times: &[1, 5],
             aborts: (1..=50).map(|step| step * 10 - 3).collect(),
+            again: (1..=20).map(|step| pair(step * 10)).collect(),
             errors: (1..=12).chain([20, 30, 40]).collect(),
             power: vec![Power::Strict, Power::Long, Power::Lucky(1), Power::LongLucky(1), Power::Lying],
         }
     }
+}
+
+/// A call to die at, and one for the process that recovers, which has less to write: early and late, in all mixtures.
+fn pair(nth: u32) -> (u32, u32) {
+    (nth * 2, 1 + nth * 7 % 90)
 }
 
 fn main() -> Result<ExitCode> {
@@ -68,13 +80,14 @@ fn main() -> Result<ExitCode> {
 
 fn run(scale: &Scale) -> Result<Vec<Section>> {
     let (driver, shim) = (Driver::beside_this()?, Shim::build()?);
-    let kills: Vec<_> = (1..=scale.kills).map(|step| Duration::from_millis(step * 13)).collect();
+    let kills: Vec<_> = (1..=scale.kills).map(|step| Duration::from_millis(step * STEP_MS)).collect();
     let times = |name: &String| scale.point_times.iter().map(|nth| (name.clone(), *nth)).collect::<Vec<_>>();
     let points: Vec<_> = point::all()?.iter().flat_map(times).collect();
     Ok(vec![
         campaign::kill(&driver, &kills),
         campaign::point(&driver, &points),
         campaign::abort(&driver, &shim, &scale.aborts),
+        campaign::again(&driver, &shim, &scale.again),
         campaign::error(&driver, &shim, &scale.errors),
         campaign::power(&driver, &shim, &scale.power),
     ])

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 const AT_ONCE: usize = 2;
 
 /// Does all of these, two at a time; what came of each, in their order.
-pub fn each<J: Sync, T: Send>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
+pub(super) fn each<J: Sync, T: Send>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
     let (next, done) = (Mutex::new(jobs.iter().enumerate()), Mutex::new(Vec::new()));
     let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
     std::thread::scope(|scope| {

@@ -15,7 +15,7 @@ pub const SILENT: &str = "silent";
 /// The service of all steps.
 pub(super) const SERVICE: &str = "ledger";
 /// By when an attempt must have answered: short, so that a silent one is found soon.
-const COMPLETE_WITHIN: Duration = Duration::from_millis(300);
+pub(crate) const COMPLETE_WITHIN: Duration = Duration::from_millis(300);
 /// Tried again soon and often: a busy machine must not have a task given up.
 const RECOVERY: Recovery = Recovery { at_once: 10, extended_wait: Duration::from_millis(100), last: 30 };
 

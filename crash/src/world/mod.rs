@@ -4,6 +4,7 @@ mod definition;
 mod ledger;
 mod service;
 
+pub(crate) use definition::COMPLETE_WITHIN;
 pub use definition::{FAN, SAGA, SILENT, definition, definitions};
 pub use ledger::Ledger;
 pub(crate) use ledger::append;
@@ -52,6 +53,8 @@ pub(crate) enum Act {
     BusyFirst,
     /// Done at the first call, but no answer comes; answered at the next.
     SilentFirst,
+    /// Done at the first call, but answered too late, on a thread that is held meanwhile; in time at the next.
+    LateFirst,
 }
 
 /// What the step of a task does; undos are always done.
@@ -59,6 +62,7 @@ pub(crate) fn act_of(number: u32, step: &str) -> Act {
     match step {
         "ship" | "right" if is_refused(number) => Act::Refuse,
         "left" => Act::BusyFirst,
+        "send" if number % 12 == 5 => Act::LateFirst,
         "send" => Act::SilentFirst,
         _ => Act::Do,
     }

@@ -11,7 +11,7 @@ use steadfast_runtime::{Answered, Code, Fault, Handler, Service, Work, Workflow,
 use steadfast_store::Payload;
 
 use super::definition::SERVICE;
-use super::{Act, Ledger, act_of, definitions};
+use super::{Act, COMPLETE_WITHIN, Ledger, act_of, definitions};
 
 /// A service that is tried again soon, by a durable timer: longer than the driver's `longest_wait`.
 fn service() -> Result<Service> {
@@ -87,5 +87,19 @@ fn call(ledger: &Ledger, step: &str, work: &Work) -> Result<Answer> {
         Act::BusyFirst if first => return Ok(Answer::NotNow),
         _ => ledger.done(work)?,
     }
-    Ok(if act == Act::SilentFirst && first { Answer::Silence } else { Answer::Done })
+    match act {
+        Act::SilentFirst if first => return Ok(Answer::Silence),
+        Act::LateFirst if first => tokio::task::block_in_place(hold),
+        _ => {}
+    }
+    Ok(Answer::Done)
+}
+
+/// Holds the thread until the attempt's time is over. An agent whose call only hangs sees its end coming, by its own clock,
+/// and may just answer; this one cannot, so that the supervisor has to find it.
+fn hold() {
+    let (clock, began) = (Clock::system(), Clock::system().now());
+    while clock.now().since(began) < COMPLETE_WITHIN + Duration::from_millis(30) {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
 }
