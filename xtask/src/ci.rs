@@ -4,15 +4,16 @@
 use anyhow::{Result, anyhow};
 
 use crate::step::{Outcome, Step};
-use crate::{cargo, coverage, deny, docs, layering, readme, shuttle, tools};
+use crate::{cargo, coverage, crash, deny, docs, layering, readme, shuttle, tools};
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step::new("tools", tools::ready),
     Step::new("fmt", cargo::fmt),
     Step::new("clippy", cargo::clippy),
     Step::new("features", cargo::features),
     Step::new("doc", docs::doc),
     Step::new("test", cargo::test),
+    Step::new("crash", crash::quick),
     Step::new("doctest", docs::doctest),
     Step::new("shuttle", shuttle::run),
     Step::new("layering", layering::run),

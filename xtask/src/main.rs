@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod command;
 mod coverage;
+mod crash;
 mod deny;
 mod docs;
 mod layering;
@@ -57,6 +58,8 @@ enum Command {
         #[arg(last = true)]
         extra: Vec<String>,
     },
+    /// The crash proof: processes that die anywhere, syncs that fail, power that is lost
+    Crash(crash::Args),
     /// All examples in the API docs
     Doctest,
     /// The breaker's atomics under shuttle's schedules
@@ -95,6 +98,7 @@ fn run(command: Command) -> Result<()> {
         Command::Features => Step::new("features", cargo::features).alone(),
         Command::Doc => Step::new("doc", docs::doc).alone(),
         Command::Test { extra } => cargo::test_with(&extra),
+        Command::Crash(args) => crash::run(&args),
         Command::Doctest => Step::new("doctest", docs::doctest).alone(),
         Command::Shuttle => Step::new("shuttle", shuttle::run).alone(),
         Command::Layering => Step::new("layering", layering::run).alone(),

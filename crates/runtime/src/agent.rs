@@ -68,6 +68,7 @@ struct Teller<'a, S: Store> {
 impl<S: Store> Drop for Teller<'_, S> {
     fn drop(&mut self) {
         if let Some(ended) = self.ended.take() {
+            steadfast_store::failpoint!("agent.before_told");
             self.shared.tell(Inbox::Ended(ended));
         }
     }
@@ -107,7 +108,9 @@ async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Opt
         calling = calling.max_retries(most.min(policys));
     }
     let handler = workflow.handler(dispatch.step, dispatch.undo);
+    steadfast_store::failpoint!("agent.before_call");
     let called = calling.run(|attempt| call(&**handler, &work, attempt)).await;
+    steadfast_store::failpoint!("agent.after_call");
     // At the complete-by an agent falls silent, whatever it knows.
     if shared.now() >= dispatch.complete_by {
         return None;

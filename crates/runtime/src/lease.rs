@@ -67,7 +67,9 @@ fn fresh() -> NodeId {
 /// Renews the lease once.
 pub(crate) async fn renew<S: Store>(shared: &Shared<S>) -> Result<(), steadfast_store::Error> {
     let (node, asked, lease) = (shared.lease.node(), shared.clock.now(), shared.settings.lease);
+    steadfast_store::failpoint!("lease.before_renewal");
     let until = shared.store.renew(node, lease).await?;
+    steadfast_store::failpoint!("lease.after_renewal");
     // A tenth earlier than the store thinks: clocks run differently, and acting takes time.
     shared.lease.renewed(node, asked + lease.mul_f64(0.9));
     let now = steadfast_engine::Time::from_millis(

@@ -172,7 +172,9 @@ impl<S: Store> Node<S> {
             }
             let guard = Guard { epoch: stored.epoch, revision: stored.revision, mail: None };
             let write = Write { hold: Hold::Take, ..Write::of(&plan, task, guard) };
+            steadfast_store::failpoint!("undo.before_write");
             let written = self.shared.store.write(vec![write]).await?;
+            steadfast_store::failpoint!("undo.after_write");
             if let Some(Written::Done(_)) = written.first() {
                 self.shared.tell(Inbox::Look);
                 return Ok(());

@@ -61,7 +61,10 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
         }
     }
     let mut moved = 0;
-    for ((workflow, stored), written) in tasks.iter().zip(shared.store.write(writes).await?) {
+    steadfast_store::failpoint!("supervisor.before_write");
+    let done = shared.store.write(writes).await?;
+    steadfast_store::failpoint!("supervisor.after_write");
+    for ((workflow, stored), written) in tasks.iter().zip(done) {
         if let Written::Done(_) = written {
             moved += 1;
             count(&shared.counters.recovered);

@@ -112,8 +112,10 @@ impl Drop for Drive {
 
 /// Tells everybody, whatever their wakers do.
 fn tell(done: Outcome) {
+    steadfast_store::failpoint!("writer.before_answers");
     for (job, result) in done {
         let _ = catch_unwind(AssertUnwindSafe(|| job.answer(result)));
+        steadfast_store::failpoint!("writer.between_answers");
     }
 }
 

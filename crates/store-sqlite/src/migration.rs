@@ -48,6 +48,7 @@ pub(crate) fn run(connection: &mut Connection) -> Result<(), Error> {
             }
         }
     }
+    steadfast_store::failpoint!("migration.before_commit");
     transaction.commit().map_err(failed)
 }
 

@@ -63,6 +63,7 @@ fn open(
     migration::run(&mut connection)?;
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
+    steadfast_store::failpoint!("open.migrated");
     let written = node::written(&connection).map_err(failed)?;
     let reader = reader(path).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, written)), Arc::new(AtomicU64::new(0)));
@@ -119,7 +120,11 @@ fn prepare(connection: &Connection) -> rusqlite::Result<Result<(), Error>> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     for (name, value) in SETTINGS {
-        connection.pragma_update(None, name, value)?;
+        // To its end, which `pragma_update` does not wait for: only there is a change of `journal_mode` committed, and a
+        // disk that fails then would leave a file without WAL that shows `wal` until it is written.
+        let mut set = connection.prepare(&format!("PRAGMA {name} = {value}"))?;
+        let mut rows = set.query([])?;
+        while rows.next()?.is_some() {}
     }
     for (name, value) in SETTINGS {
         let found = connection.pragma_query_value(None, name, |row| {

@@ -94,13 +94,16 @@ impl Writer {
 
     fn transact(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
         let now = self.clock.now();
+        steadfast_store::failpoint!("writer.before_begin");
         self.execute("BEGIN IMMEDIATE")?;
         if now > self.written {
             node::tick(&self.connection, now)?;
         }
         let results =
             group.iter_mut().map(|job| self.run(&mut **job, now, manner)).collect::<Result<_, _>>()?;
+        steadfast_store::failpoint!("writer.before_commit");
         self.execute("COMMIT")?;
+        steadfast_store::failpoint!("writer.after_commit");
         self.written = now;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(results)
@@ -111,6 +114,7 @@ impl Writer {
             self.execute("SAVEPOINT job")?;
         }
         let done = catch_unwind(AssertUnwindSafe(|| job.run(&self.connection, now)));
+        steadfast_store::failpoint!("writer.between_jobs");
         let result = match done {
             Ok(Ok(())) => Ok(()),
             // SQLite ends the transaction itself when there is no going on: no room, no memory, a broken disk.

@@ -11,6 +11,9 @@
 //! stores pass is in the module `conformance`.
 
 mod error;
+#[cfg(feature = "failpoints")]
+#[doc(hidden)]
+pub mod failpoint;
 mod id;
 mod memory;
 mod record;
@@ -33,6 +36,23 @@ pub use record::{
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
 use steadfast_engine::Time;
+
+/// A point at which a test can have the process die. Nothing at all without the feature `failpoints`.
+#[cfg(feature = "failpoints")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! failpoint {
+    ($name:literal) => {
+        $crate::failpoint::hit($name)
+    };
+}
+/// A point at which a test can have the process die. Nothing at all without the feature `failpoints`.
+#[cfg(not(feature = "failpoints"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! failpoint {
+    ($name:literal) => {};
+}
 
 /// The most bytes of one input, output or message.
 pub const MAX_PAYLOAD: usize = 1 << 20;

@@ -150,5 +150,17 @@ pub(crate) const RULES: &[Rule] = &[
         never: &[],
         own_lints: Some("counting allocations takes a GlobalAlloc, which is an unsafe trait"),
     },
+    Rule {
+        package: "steadfast-crash",
+        may_use: &[
+            "steadfast-engine",
+            "steadfast-resilience",
+            "steadfast-runtime",
+            "steadfast-store",
+            "steadfast-store-sqlite",
+        ],
+        never: &[never("clap", "its commands are for xtask, which knows them")],
+        own_lints: None,
+    },
     Rule { package: "xtask", may_use: &[], never: &[], own_lints: None },
 ];

@@ -65,7 +65,9 @@ impl<S: Store> Scheduler<S> {
             if in_doubt {
                 shared.tell(Inbox::Holds(shared.store.owned(node).await));
             }
+            steadfast_store::failpoint!("claim.before");
             let claimed = shared.store.claim(node, most).await;
+            steadfast_store::failpoint!("claim.after");
             shared.tell(Inbox::Claimed(claimed));
         });
     }
@@ -108,6 +110,7 @@ impl<S: Store> Scheduler<S> {
         for mail in mail {
             take_in(&mut owned, &mail);
         }
+        steadfast_store::failpoint!("claim.adopted");
         self.dirty.insert(id);
         if let Some(stale) = self.owned.insert(id, owned) {
             // It was taken from this node and has come back: what happened to the old copy happens to the new one.

@@ -40,7 +40,9 @@ impl<S: Store> Scheduler<S> {
             let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.submissions));
             let tasks = batch.iter().map(|new| new.id).collect();
             tokio::spawn(async move {
+                steadfast_store::failpoint!("submit.before");
                 let stored = shared.store.submit(batch).await.map_err(Arc::new);
+                steadfast_store::failpoint!("submit.after");
                 shared.tell(Inbox::Stored(tasks, stored));
             });
         }
@@ -48,7 +50,9 @@ impl<S: Store> Scheduler<S> {
             let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.writes));
             let tasks = batch.iter().map(|write| (write.task, write.guard.epoch)).collect();
             tokio::spawn(async move {
+                steadfast_store::failpoint!("write.before");
                 let written = shared.store.write(batch).await.map_err(Arc::new);
+                steadfast_store::failpoint!("write.after");
                 shared.tell(Inbox::Written(tasks, written));
             });
         }
@@ -172,6 +176,7 @@ impl<S: Store> Scheduler<S> {
             missing: owned.missing(dispatch.step, dispatch.undo),
             dispatch,
         };
+        steadfast_store::failpoint!("dispatch.before");
         self.agents.spawn(agent::run(Arc::clone(&self.shared), order));
         self.flight.insert(place, attempt);
     }

@@ -153,6 +153,7 @@ impl<S: Store> Scheduler<S> {
                 }
             }
         };
+        steadfast_store::failpoint!("submit.before_told");
         let _ = told.send(answer);
     }
 

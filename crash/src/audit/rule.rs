@@ -1,0 +1,110 @@
+//! The rules themselves: what a task's rows say must be what the books say.
+
+use anyhow::Result;
+use steadfast_engine::{Definition, Record, StepId, StepState, TaskState, UndoState};
+
+use super::{Books, Row, Rows};
+use crate::world;
+
+/// Every acknowledged submission is there, under its key.
+pub(super) fn acknowledged(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
+    for (task, key) in &books.acks {
+        match rows.tasks.get(task) {
+            None => findings.push(format!("task {task} ({key}) was acknowledged, and is lost")),
+            Some(row) if row.key != *key => {
+                findings.push(format!("task {task} was acknowledged under {key}, and has {}", row.key));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Nothing has an effect that no record knows of; nothing was done twice.
+pub(super) fn known(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
+    let mut keys: Vec<_> = books.effects.iter().map(|effect| &effect.key).collect();
+    keys.sort();
+    for pair in keys.windows(2).filter(|pair| pair[0] == pair[1]) {
+        findings.push(format!("done twice under key {}", pair[0]));
+    }
+    for effect in &books.effects {
+        match rows.tasks.get(&effect.task) {
+            None => findings.push(format!("an effect of task {}, which is not stored", effect.task)),
+            Some(row) if effect.place >= row.task.steps().len() => {
+                findings.push(format!(
+                    "an effect of step {} of {}, which has none",
+                    effect.place,
+                    row.name()
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// What does not hold for a task.
+pub(super) fn task(row: &Row, books: &Books) -> Result<Vec<String>> {
+    let definition = world::definition(&row.workflow)?;
+    let mut findings: Vec<String> = row.task.check(&definition).err().into_iter().collect();
+    for (id, record) in row.task.rows() {
+        step(&definition, row, books, (id, record), &mut findings);
+    }
+    findings.extend(end(row, books));
+    Ok(findings)
+}
+
+fn step(
+    definition: &Definition,
+    row: &Row,
+    books: &Books,
+    (id, record): (StepId, &Record),
+    findings: &mut Vec<String>,
+) {
+    let (name, place) = (definition.step(id).name(), id.ordinal());
+    let (done, undone) = (books.done(&row.id, place, false), books.done(&row.id, place, true));
+    let mut find = |wrong: bool, words: &str| {
+        if wrong {
+            findings.push(format!("{name}: {words}: {record:?}"));
+        }
+    };
+    let twice = |times: Option<(usize, usize)>| times.is_some_and(|(_, times)| times > 1);
+    find(twice(done) || twice(undone), "it had more than one key");
+    find(record.state == StepState::Completed && done.is_none(), "completed, and never done");
+    find(record.undo == UndoState::Done && undone.is_none(), "undone in the records alone");
+    find(undone.is_some() && record.undo == UndoState::None, "it was undone, and nobody knows");
+    let recorded = record.state == StepState::Completed || record.undo != UndoState::None;
+    find(done.is_some() && !recorded && !record.may_have_happened, "it was done, and nobody knows");
+    let must_be_undone = row.task.state() == TaskState::Undone && done.is_some();
+    find(must_be_undone && undone.is_none(), "it was done and is not undone");
+    for later in definition.dependents(id) {
+        if let (Some((at, _)), Some((later_at, _))) = (undone, books.done(&row.id, later.ordinal(), true)) {
+            find(later_at > at, "it was undone before what came after it");
+        }
+    }
+    for earlier in definition.before(id) {
+        if let (Some((at, _)), earlier_at) = (done, books.done(&row.id, earlier.ordinal(), false)) {
+            find(
+                earlier_at.is_none_or(|(earlier, _)| earlier > at),
+                "it was done before what comes before it",
+            );
+        }
+    }
+}
+
+/// How a task may end: as its services and those who regretted it have it, or failed with a reason.
+fn end(row: &Row, books: &Books) -> Option<String> {
+    let (asked, acknowledged) =
+        (books.undo_asked.contains(&row.id), books.undo_acknowledged.contains(&row.id));
+    let refused = world::is_refused(row.number);
+    match row.task.state() {
+        TaskState::Completed if refused => Some("it completed, and a step was refused".to_owned()),
+        TaskState::Completed if acknowledged => {
+            Some("its undo was acknowledged, and it is not undone".to_owned())
+        }
+        TaskState::Undone if !refused && !asked => Some("it is undone, and nobody wanted that".to_owned()),
+        TaskState::Completed | TaskState::Undone => None,
+        TaskState::Failed => {
+            row.task.head().ending.is_none().then(|| "it failed, and does not say why".to_owned())
+        }
+        state => Some(format!("it is not at rest, but {state:?}")),
+    }
+}

@@ -1,0 +1,69 @@
+//! What goes on: which task is of which workflow, what its services do, and how it must end.
+
+mod definition;
+mod ledger;
+mod service;
+
+pub(crate) use definition::COMPLETE_WITHIN;
+pub use definition::{FAN, SAGA, SILENT, definition, definitions};
+pub use ledger::Ledger;
+pub(crate) use ledger::append;
+pub use service::workflows;
+
+/// The workflow of the task with this number.
+#[must_use]
+pub fn workflow_of(number: u32) -> &'static str {
+    match number % 6 {
+        4 => FAN,
+        5 => SILENT,
+        _ => SAGA,
+    }
+}
+
+/// The key under which it is submitted.
+#[must_use]
+pub fn key_of(number: u32) -> String {
+    format!("key-{number}")
+}
+
+/// Whether one of its steps says no for good, so that it must end undone.
+#[must_use]
+pub fn is_refused(number: u32) -> bool {
+    match workflow_of(number) {
+        SAGA => number.is_multiple_of(3),
+        FAN => number.is_multiple_of(4),
+        _ => false,
+    }
+}
+
+/// Whether somebody wants it undone once it has completed.
+#[must_use]
+pub fn is_regretted(number: u32) -> bool {
+    number % 6 == 1
+}
+
+/// What the call of a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// It is done.
+    Do,
+    /// It is refused for good, and not done.
+    Refuse,
+    /// Not now, and not done, at the first call; done at the next.
+    BusyFirst,
+    /// Done at the first call, but no answer comes; answered at the next.
+    SilentFirst,
+    /// Done at the first call, but answered too late, on a thread that is held meanwhile; in time at the next.
+    LateFirst,
+}
+
+/// What the step of a task does; undos are always done.
+pub(crate) fn act_of(number: u32, step: &str) -> Act {
+    match step {
+        "ship" | "right" if is_refused(number) => Act::Refuse,
+        "left" => Act::BusyFirst,
+        "send" if number % 12 == 5 => Act::LateFirst,
+        "send" => Act::SilentFirst,
+        _ => Act::Do,
+    }
+}

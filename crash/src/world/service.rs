@@ -1,0 +1,105 @@
+//! The workflows with their code: every step calls a service that keeps books.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use steadfast_engine::Definition;
+use steadfast_resilience::clock::Clock;
+use steadfast_resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
+use steadfast_runtime::{Answered, Code, Fault, Handler, Service, Work, Workflow, Workflows};
+use steadfast_store::Payload;
+
+use super::definition::SERVICE;
+use super::{Act, COMPLETE_WITHIN, Ledger, act_of, definitions};
+
+/// A service that is tried again soon, by a durable timer: longer than the driver's `longest_wait`.
+fn service() -> Result<Service> {
+    let pipeline = Pipeline::builder(SERVICE)
+        .clock(Clock::system())
+        .no_breaker()
+        .no_budget()
+        .attempt_timeout(Duration::from_secs(10))
+        .retry(Retry::fixed(Duration::from_millis(20)).max_retries(50));
+    Ok(Service::new(pipeline.build().map_err(|error| anyhow!("{error}"))?))
+}
+
+/// All workflows, over these books.
+///
+/// # Errors
+/// A workflow that is not well-formed.
+pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
+    let mut all = Workflows::default();
+    for definition in definitions()? {
+        let code = |step: &steadfast_engine::Step| Code {
+            condition: None,
+            run: handler(ledger, step.name()),
+            undo: Some(handler(ledger, step.name())),
+        };
+        let codes = definition.steps().iter().map(code).collect();
+        all.add(Arc::new(workflow(definition, codes)?)).map_err(|error| anyhow!(error))?;
+    }
+    Ok(all)
+}
+
+fn workflow(definition: Definition, codes: Vec<Code>) -> Result<Workflow> {
+    let service = service()?;
+    let services = vec![service; codes.len()];
+    Workflow::new(definition, codes, services).map_err(|error| anyhow!(error))
+}
+
+fn handler(ledger: &Arc<Ledger>, step: &str) -> Arc<dyn Handler> {
+    let (ledger, step) = (Arc::clone(ledger), step.to_owned());
+    Arc::new(move |work: &Arc<Work>, _: Attempt| -> Answered {
+        // What the service does happens here and now: an attempt that is cut off later cannot do it late.
+        let answer = call(&ledger, &step, work);
+        Box::pin(async move {
+            match answer {
+                Ok(Answer::Silence) => std::future::pending().await,
+                Ok(Answer::Done) => Ok(Payload::from(b"1".as_slice())),
+                Ok(Answer::No) => Err(Fault::terminal(Kind::BAD_REQUEST, "scripted")),
+                Ok(Answer::NotNow) => Err(Fault {
+                    verdict: Verdict::transient(Kind::OVERLOADED).without_effect(),
+                    message: "scripted".to_owned(),
+                }),
+                Err(error) => Err(Fault {
+                    verdict: Verdict::transient(Kind::CONNECTION_LOST),
+                    message: format!("the ledger: {error:#}"),
+                }),
+            }
+        })
+    })
+}
+
+enum Answer {
+    Done,
+    No,
+    NotNow,
+    Silence,
+}
+
+fn call(ledger: &Ledger, step: &str, work: &Work) -> Result<Answer> {
+    let first = ledger.called(work)? == 0;
+    let number = std::str::from_utf8(work.known.input())?.parse()?;
+    let act = if work.undo { Act::Do } else { act_of(number, step) };
+    match act {
+        Act::Refuse => return Ok(Answer::No),
+        Act::BusyFirst if first => return Ok(Answer::NotNow),
+        _ => ledger.done(work)?,
+    }
+    match act {
+        Act::SilentFirst if first => return Ok(Answer::Silence),
+        Act::LateFirst if first => tokio::task::block_in_place(hold),
+        _ => {}
+    }
+    Ok(Answer::Done)
+}
+
+/// Holds the thread until the attempt's time is over. An agent whose call only hangs sees its end coming, by its own clock,
+/// and may just answer; this one cannot, so that the supervisor has to find it.
+fn hold() {
+    let (clock, began) = (Clock::system(), Clock::system().now());
+    while clock.now().since(began) < COMPLETE_WITHIN + Duration::from_millis(30) {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,111 @@
+//! The auditor itself: a sound run passes, and every way to spoil its books or rows is found.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+
+use steadfast_crash::audit::{Report, audit};
+use steadfast_crash::campaign::TASKS;
+use steadfast_crash::child::Driver;
+use steadfast_crash::folder::Folder;
+
+/// Changes the lines of a file.
+fn edit(path: &Path, change: impl Fn(&mut Vec<String>)) {
+    let mut lines: Vec<_> = fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect();
+    change(&mut lines);
+    fs::write(path, lines.into_iter().map(|line| line + "\n").collect::<String>()).unwrap();
+}
+
+fn sql(folder: &Path, sql: &str) {
+    rusqlite::Connection::open(folder.join("db")).unwrap().execute_batch(sql).unwrap();
+}
+
+/// The place of the first line with these words.
+fn first(lines: &[String], words: &str) -> usize {
+    lines.iter().position(|line| line.contains(words)).unwrap()
+}
+
+/// What the audit finds in a copy of the run that was spoiled.
+fn spoiled(run: &Path, spoil: impl Fn(&Path)) -> Report {
+    let copy = Folder::new().unwrap();
+    for entry in fs::read_dir(run).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+    }
+    spoil(copy.path());
+    audit(copy.path()).unwrap()
+}
+
+type Spoil = fn(&Path);
+
+const WAYS: [(&str, Spoil); 10] = [
+    ("was acknowledged, and is lost", |run| {
+        edit(&run.join("acks"), |lines| lines.push("0192f3a0-5b1c-7d2e-8f00-0123456789ab key-0".to_owned()));
+    }),
+    ("was acknowledged under", |run| edit(&run.join("acks"), |lines| lines[0].push('9'))),
+    ("is lost", |run| sql(run, "DELETE FROM steadfast_tasks WHERE key = 'key-2'")),
+    ("completed, and never done", |run| {
+        edit(&run.join("effects"), |lines| {
+            let undone: Vec<_> = lines.iter().filter(|line| line.contains(" undo ")).cloned().collect();
+            let task = |line: &String| line.split(' ').next().unwrap().to_owned();
+            let kept = lines.iter().position(|line| !undone.iter().any(|undone| task(undone) == task(line)));
+            lines.remove(kept.unwrap());
+        });
+    }),
+    ("undone in the records alone", |run| {
+        edit(&run.join("effects"), |lines| drop(lines.remove(first(lines, " undo "))));
+    }),
+    ("it was done and is not undone", |run| {
+        edit(&run.join("effects"), |lines| drop(lines.remove(first(lines, " undo "))));
+    }),
+    ("more than one key", |run| {
+        edit(&run.join("effects"), |lines| lines.push(lines[0].clone() + "0"));
+    }),
+    ("done twice under key", |run| edit(&run.join("effects"), |lines| lines.push(lines[0].clone()))),
+    ("undone before what came after it", |run| {
+        edit(&run.join("effects"), |lines| {
+            let (undos, others): (Vec<_>, Vec<_>) = lines.drain(..).partition(|line| line.contains(" undo "));
+            *lines = others.into_iter().chain(undos.into_iter().rev()).collect();
+        });
+    }),
+    ("which is not stored", |run| {
+        edit(&run.join("effects"), |lines| {
+            lines.push("0192f3a0-5b1c-7d2e-8f00-0123456789ab 0 run 0".to_owned());
+        });
+    }),
+];
+
+const ROWS: [(&str, &str); 4] = [
+    ("its history ends with", "UPDATE steadfast_tasks SET revision = revision + 1"),
+    ("follows", "DELETE FROM steadfast_history WHERE revision = 2"),
+    ("its columns and its head disagree", "UPDATE steadfast_tasks SET state = 1, at_rest = 0"),
+    (
+        "its rows are not what its history says",
+        "UPDATE steadfast_steps SET record = (SELECT record FROM steadfast_steps s
+         WHERE s.ordinal = 1 AND s.record <> steadfast_steps.record) WHERE ordinal = 0",
+    ),
+];
+
+#[test]
+fn every_way_to_spoil_a_run_is_found() {
+    let run = Folder::new().unwrap();
+    let driver = Driver::at(env!("CARGO_BIN_EXE_steadfast-crash-driver"));
+    assert!(driver.run(run.path(), TASKS, &[]).unwrap().is_well());
+    let sound = audit(run.path()).unwrap();
+    assert!(sound.findings.is_empty(), "{:#?}", sound.findings);
+    assert_eq!(sound.acknowledged, 24);
+    let found = |report: Report, words: &str| {
+        assert!(
+            report.findings.iter().any(|finding| finding.contains(words)),
+            "{words}: {:#?}",
+            report.findings
+        );
+    };
+    for (words, spoil) in WAYS {
+        found(spoiled(run.path(), spoil), words);
+    }
+    for (words, change) in ROWS {
+        found(spoiled(run.path(), |copy| sql(copy, change)), words);
+    }
+}
