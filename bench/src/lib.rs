@@ -6,6 +6,7 @@
 pub mod alloc;
 pub mod case;
 pub mod chart;
+pub mod clock;
 pub mod contention;
 mod cpu;
 #[cfg(feature = "engine")]

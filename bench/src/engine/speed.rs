@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, ensure};
 use rusqlite::{Connection, OpenFlags};
-use steadfast::resilience::clock::Clock;
 use steadfast::{Engine, Outcome, Workflow};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -15,10 +14,11 @@ use super::disk::{Disk, bytes};
 use super::flow::{Order, Receipt, order};
 use super::process::{WRITER, cpu};
 use super::runtime;
+use crate::clock::now;
 use crate::floor::{Floor, Recording};
 
 /// How many tasks are under way at a time, and in one commit of the floor.
-pub const IN_FLIGHT: u64 = 200;
+pub(crate) const IN_FLIGHT: u64 = 200;
 
 /// What was measured, by round where there are rounds.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +45,7 @@ pub struct Speed {
 ///
 /// # Errors
 /// The engine's and the files'.
-pub fn speed(
-    disk: &Disk,
-    recording: &Recording,
-    rounds: usize,
-    tasks: u64,
-    mut progress: impl FnMut(usize),
-) -> Result<Speed> {
+pub fn speed(disk: &Disk, recording: &Recording, rounds: usize, tasks: u64) -> Result<Speed> {
     let runtime = runtime()?;
     let mut speed = Speed::default();
     let mut engine = Bench::start(&runtime, &disk.file("speed.db"))?;
@@ -60,7 +54,7 @@ pub fn speed(
     let tasks = tasks / IN_FLIGHT * IN_FLIGHT;
     // The first round warms up and is dropped.
     for round in 0..=rounds {
-        progress(round);
+        crate::show::progress(round, rounds);
         let (ours, theirs) = match round % 2 {
             0 => {
                 let ours = engine.run(&runtime, tasks)?;
@@ -134,8 +128,7 @@ impl Bench {
         let next = Arc::new(AtomicU64::new(self.tasks));
         self.tasks += tasks;
         let end = self.tasks;
-        let clock = Clock::system();
-        let before = (clock.now(), cpu(WRITER)?, cpu("")?);
+        let before = (now(), cpu(WRITER)?, cpu("")?);
         runtime.block_on(async {
             let mut callers = JoinSet::new();
             for _ in 0..IN_FLIGHT {
@@ -147,7 +140,7 @@ impl Bench {
             Ok::<_, anyhow::Error>(())
         })?;
         Ok(Took {
-            seconds: clock.now().since(before.0).as_secs_f64(),
+            seconds: now().saturating_duration_since(before.0).as_secs_f64(),
             writer: cpu(WRITER)?.saturating_sub(before.1).as_secs_f64(),
             all: cpu("")?.saturating_sub(before.2).as_secs_f64(),
         })
@@ -159,12 +152,7 @@ impl Bench {
     }
 }
 
-async fn call(
-    engine: Engine,
-    flow: Workflow<Order, Receipt>,
-    next: Arc<AtomicU64>,
-    end: u64,
-) -> Result<()> {
+async fn call(engine: Engine, flow: Workflow<Order, Receipt>, next: Arc<AtomicU64>, end: u64) -> Result<()> {
     let order = Order::chair();
     loop {
         let nth = next.fetch_add(1, Ordering::Relaxed);

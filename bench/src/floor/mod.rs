@@ -4,6 +4,7 @@
 //! transactions: submitted and begun, and three completions. What it writes is not made up: [`Recording`] watches a task
 //! of the engine and takes its rows after each of its commits.
 
+mod fill;
 mod recording;
 mod run;
 

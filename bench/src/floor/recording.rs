@@ -49,6 +49,8 @@ pub(crate) enum Slot {
 #[derive(Clone, Debug)]
 pub struct Recording {
     pub(crate) stages: Vec<Stage>,
+    /// All rows that it has in the end.
+    pub(crate) end: Stage,
     /// When it was submitted, in milliseconds since 1970.
     pub(crate) at_ms: i64,
     /// Rows that the task has in the end.
@@ -89,23 +91,25 @@ impl Recording {
         let task = Value::Blob(id.to_vec());
         let at_ms = seen[0].tables[0].value(0, "submitted_at_ms");
         let Some(Value::Integer(at_ms)) = at_ms else { anyhow::bail!("the task was not stored") };
+        let slot = |column: &str, value: &Value| match value {
+            value if *value == task => Slot::Task,
+            Value::Integer(time) if column.ends_with("_ms") => Slot::Time(time - at_ms),
+            Value::Text(_) if column == "key" => Slot::Key,
+            value => Slot::Fixed(value.clone()),
+        };
         let mut stages = Vec::new();
-        let mut before = &Snapshot::default();
+        let nothing = Snapshot::default();
+        let mut before = &nothing;
         for after in seen {
-            let slot = |column: &str, value: &Value| match value {
-                value if *value == task => Slot::Task,
-                Value::Integer(time) if column.ends_with("_ms") => Slot::Time(time - at_ms),
-                Value::Text(_) if column == "key" => Slot::Key,
-                value => Slot::Fixed(value.clone()),
-            };
-            stages.push(Stage { writes: after.since(before, slot) });
+            stages.push(Stage { writes: after.since(before, &slot) });
             before = after;
         }
         ensure!(stages.len() == 4, "a task of three steps has four commits");
         let rows = before.tables.iter().map(|table| table.rows.len()).sum();
         let bytes = before.tables.iter().flat_map(|table| table.rows.iter().flatten()).map(size).sum();
         let writes = stages.iter().map(|stage: &Stage| stage.writes.len()).sum();
-        Ok(Self { stages, at_ms: *at_ms, rows, writes, bytes })
+        let end = Stage { writes: before.since(&nothing, &slot) };
+        Ok(Self { stages, end, at_ms: *at_ms, rows, writes, bytes })
     }
 }
 
@@ -114,11 +118,11 @@ fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Integer(0 | 1) => 0,
         Value::Integer(number) => match number.unsigned_abs() {
-            0..0x80 => 1,
-            0..0x8000 => 2,
-            0..0x80_0000 => 3,
-            0..0x8000_0000 => 4,
-            0..0x8000_0000_0000 => 6,
+            ..0x80 => 1,
+            0x80..0x8000 => 2,
+            0x8000..0x80_0000 => 3,
+            0x80_0000..0x8000_0000 => 4,
+            0x8000_0000..0x8000_0000_0000 => 6,
             _ => 8,
         },
         Value::Real(_) => 8,
@@ -148,15 +152,15 @@ impl Snapshot {
     }
 
     /// What was written since an earlier one: rows that are new, and columns that differ.
-    fn since(&self, before: &Self, slot: impl Fn(&str, &Value) -> Slot) -> Vec<Write> {
+    fn since(&self, before: &Self, slot: &impl Fn(&str, &Value) -> Slot) -> Vec<Write> {
         let mut writes = Vec::new();
         for (nth, table) in self.tables.iter().enumerate() {
             for row in &table.rows {
                 let same = |old: &&Vec<Value>| table.names_of(old) == table.names_of(row);
                 let old = before.tables.get(nth).and_then(|table| table.rows.iter().find(same));
                 writes.extend(match old {
-                    None => Some(table.insert(row, &slot)),
-                    Some(old) => table.update(old, row, &slot),
+                    None => Some(table.insert(row, slot)),
+                    Some(old) => table.update(old, row, slot),
                 });
             }
         }
@@ -172,7 +176,7 @@ impl Table {
         id: &[u8],
     ) -> rusqlite::Result<Self> {
         let mut find = reader.prepare(&format!("SELECT * FROM {name} WHERE {} = ? ORDER BY 1, 2", key[0]))?;
-        let columns: Vec<_> = find.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<_> = find.column_names().map(str::to_owned).collect();
         let width = columns.len();
         let rows = find.query_map([id], |row| (0..width).map(|nth| row.get(nth)).collect())?;
         let rows = rows.collect::<rusqlite::Result<_>>()?;

@@ -1,13 +1,12 @@
 //! The bare loop.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use anyhow::Result;
-use rusqlite::{Connection, Statement};
-use steadfast::resilience::clock::{Clock, Moment};
+use std::time::{Duration, Instant};
 
 use super::recording::{Recording, Slot, Stage};
+use crate::clock::now;
+use anyhow::Result;
+use rusqlite::{Connection, Statement};
 
 /// A file with the engine's schema and settings that a bare loop writes.
 #[derive(Debug)]
@@ -15,8 +14,7 @@ pub struct Floor {
     connection: Connection,
     recording: Recording,
     path: PathBuf,
-    clock: Clock,
-    began: Moment,
+    began: Instant,
     /// Tasks so far.
     pub tasks: u64,
     /// Rows that were inserted or updated so far, with the store's clock, which each commit writes.
@@ -35,9 +33,7 @@ impl Floor {
         for (name, value) in [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")] {
             connection.pragma_update(None, name, value)?;
         }
-        let clock = Clock::system();
-        let began = clock.now();
-        Ok(Self { connection, recording, path: path.to_owned(), clock, began, tasks: 0, writes: 0 })
+        Ok(Self { connection, recording, path: path.to_owned(), began: now(), tasks: 0, writes: 0 })
     }
 
     /// Runs tasks, so many to a commit; how long each batch took.
@@ -45,17 +41,17 @@ impl Floor {
     /// # Errors
     /// The file's.
     pub fn run(&mut self, batches: usize, tasks_each: u64) -> Result<Vec<Duration>> {
-        let Self { connection, recording, clock, began, .. } = self;
+        let Self { connection, recording, began, .. } = self;
         let mut prepared = Prepared::new(connection, recording)?;
         let mut took = Vec::new();
         for _ in 0..batches {
-            let start = clock.now();
+            let start = now();
             for stage in 0..recording.stages.len() {
-                let behind = i64::try_from(clock.now().since(*began).as_millis())?;
+                let behind = i64::try_from(now().saturating_duration_since(*began).as_millis())?;
                 let now_ms = recording.at_ms + behind;
                 self.writes += prepared.commit(stage, self.tasks..self.tasks + tasks_each, now_ms)?;
             }
-            took.push(clock.now().since(start));
+            took.push(now().saturating_duration_since(start));
             self.tasks += tasks_each;
         }
         Ok(took)
