@@ -24,6 +24,10 @@ pub struct Figure {
 pub enum Reach {
     /// The value is this or less.
     AtMost(f64),
+    /// The value is less than this.
+    Below(f64),
+    /// The ratio is this or more.
+    RatioAtLeast(f64),
     /// The ratio is this or less.
     RatioAtMost(f64),
     /// The ratio is less than this.
@@ -55,9 +59,11 @@ impl Figure {
     #[must_use]
     pub fn ok(&self) -> Option<bool> {
         // A ratio that could not be had keeps no promise.
-        let ratio = self.ratio.unwrap_or(f64::INFINITY);
+        let ratio = self.ratio.unwrap_or(f64::NAN);
         self.reach.map(|reach| match reach {
             Reach::AtMost(most) => self.value <= most,
+            Reach::Below(limit) => self.value < limit,
+            Reach::RatioAtLeast(least) => ratio >= least,
             Reach::RatioAtMost(most) => ratio <= most,
             Reach::RatioBelow(limit) => ratio < limit,
         })
@@ -68,6 +74,8 @@ impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AtMost(most) => write!(f, "<= {most}"),
+            Self::Below(limit) => write!(f, "< {limit}"),
+            Self::RatioAtLeast(least) => write!(f, ">= {least}x"),
             Self::RatioAtMost(most) => write!(f, "<= {most}x"),
             Self::RatioBelow(limit) => write!(f, "< {limit}x"),
         }
@@ -85,12 +93,16 @@ mod tests {
         assert_eq!(figure(150.1, 1.0).reach(Reach::AtMost(150.0)).ok(), Some(false));
         assert_eq!(figure(1.0, 1.5).reach(Reach::RatioAtMost(1.5)).ok(), Some(true));
         assert_eq!(figure(1.0, 1.0).reach(Reach::RatioBelow(1.0)).ok(), Some(false));
+        assert_eq!(figure(1.0, 0.6).reach(Reach::RatioAtLeast(0.6)).ok(), Some(true));
+        assert_eq!(figure(1.0, 0.59).reach(Reach::RatioAtLeast(0.6)).ok(), Some(false));
+        assert_eq!(figure(2.0, 1.0).reach(Reach::Below(2.0)).ok(), Some(false));
         assert_eq!(figure(1.0, 1.0).ok(), None);
     }
 
     #[test]
     fn a_promised_ratio_that_is_missing_is_a_miss() {
         assert_eq!(Figure::new("x", 1.0, "ns").reach(Reach::RatioBelow(1.0)).ok(), Some(false));
+        assert_eq!(Figure::new("x", 1.0, "ns").reach(Reach::RatioAtLeast(1.0)).ok(), Some(false));
         assert_eq!(
             Figure::new("x", 1.0, "ns").against("y", f64::NAN).reach(Reach::RatioAtMost(1.0)).ok(),
             Some(false)

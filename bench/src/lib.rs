@@ -6,9 +6,14 @@
 pub mod alloc;
 pub mod case;
 pub mod chart;
+pub mod clock;
 pub mod contention;
 mod cpu;
+#[cfg(feature = "engine")]
+pub mod engine;
 pub mod figure;
+#[cfg(feature = "engine")]
+pub mod floor;
 pub mod harness;
 pub mod json;
 pub mod op;

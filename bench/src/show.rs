@@ -14,6 +14,13 @@ pub fn progress(round: usize, rounds: usize) {
     }
 }
 
+/// Which part comes next, for those who watch.
+pub fn part(name: &str) {
+    if std::io::stderr().is_terminal() {
+        eprintln!("{name}");
+    }
+}
+
 /// The machine's load over the last minute, or a dash where it cannot be had.
 #[must_use]
 pub fn load() -> String {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
@@ -76,11 +77,18 @@ fn open(
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::default() - OpenFlags::SQLITE_OPEN_READ_WRITE - OpenFlags::SQLITE_OPEN_CREATE;
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.busy_timeout(BUSY)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(&connection)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(connection)
+}
+
+/// Statements are prepared once. Without the planner's guarantee SQLite prepares some of them anew for each value that is
+/// bound, since another index could do; ours have all been written for one.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn lock(path: &Path) -> Result<File, Error> {
@@ -117,8 +125,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<Result<(), Error>> {
         );
         return Ok(Err(Error::new(Kind::Unavailable, message)));
     }
-    connection.busy_timeout(BUSY)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(connection)?;
     for (name, value) in SETTINGS {
         // To its end, which `pragma_update` does not wait for: only there is a change of `journal_mode` committed, and a
         // disk that fails then would leave a file without WAL that shows `wal` until it is written.

@@ -126,6 +126,16 @@ impl<S: Store> Scheduler<S> {
                 _ = inbox.recv_many(&mut taken, MOST_AT_ONCE) => {}
                 () = self.shared.clock.sleep(rest) => {}
             }
+            if !taken.is_empty() {
+                // What is ready beside it goes first, so that its messages share a write with these: under load that makes
+                // few large batches out of many small ones, and alone it costs a microsecond.
+                tokio::task::yield_now().await;
+                while taken.len() < MOST_AT_ONCE
+                    && let Ok(message) = inbox.try_recv()
+                {
+                    taken.push(message);
+                }
+            }
             for message in taken.drain(..) {
                 self.take(message);
             }
