@@ -146,7 +146,14 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         package: "steadfast-bench",
-        may_use: &["steadfast-resilience"],
+        may_use: &[
+            "steadfast",
+            "steadfast-engine",
+            "steadfast-resilience",
+            "steadfast-runtime",
+            "steadfast-store",
+            "steadfast-store-sqlite",
+        ],
         never: &[],
         own_lints: Some("counting allocations takes a GlobalAlloc, which is an unsafe trait"),
     },
