@@ -33,7 +33,8 @@ CREATE TABLE steadfast_tasks (
 CREATE UNIQUE INDEX steadfast_tasks_by_key ON steadfast_tasks (namespace, workflow, key) WHERE key IS NOT NULL;
 CREATE INDEX steadfast_tasks_free ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND at_rest = 0;
 CREATE INDEX steadfast_tasks_mailed ON steadfast_tasks (wake_at_ms, id) WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read;
-CREATE INDEX steadfast_tasks_owned ON steadfast_tasks (owner) WHERE owner IS NOT NULL AND at_rest = 0;
+-- With the time, so that a claim need not look at the tasks of the dead one by one.
+CREATE INDEX steadfast_tasks_owned ON steadfast_tasks (owner, wake_at_ms) WHERE owner IS NOT NULL AND at_rest = 0;
 CREATE INDEX steadfast_tasks_late ON steadfast_tasks (deadline_ms) WHERE deadline_ms IS NOT NULL AND ending = 0 AND at_rest = 0;
 
 CREATE TABLE steadfast_steps (
