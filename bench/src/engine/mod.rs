@@ -2,7 +2,7 @@
 //! time from end to end, restart, supervision, memory.
 //!
 //! Everything happens in a folder on disk that is removed in the end. What needs a process of its own, such as memory and
-//! restart, runs in a child: this program with [`child`]'s hidden argument.
+//! restart, runs in a child: this program with a hidden argument.
 
 mod alone;
 mod child;

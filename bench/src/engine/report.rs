@@ -247,10 +247,10 @@ impl Report {
 
     fn restart(&mut self, all: &[Restart], sizes: Sizes) {
         let name = format!("restart: {} open, {} finished; first attempt", sizes.open, sizes.finished);
-        let attempts: Vec<_> = all.iter().map(|restart| restart.attempt).collect();
-        self.add(Figure::new(name, median(&attempts), "s").reach(Reach::Below(2.0)));
-        let started: Vec<_> = all.iter().map(|restart| restart.started).collect();
-        self.add(Figure::new("restart: node at work", median(&started), "s"));
+        let attempts: Vec<_> = all.iter().map(|restart| restart.attempt * 1e3).collect();
+        self.add(Figure::new(name, median(&attempts), "ms").reach(Reach::Below(2_000.0)));
+        let started: Vec<_> = all.iter().map(|restart| restart.started * 1e3).collect();
+        self.add(Figure::new("restart: node at work", median(&started), "ms"));
         self.note("Restart: from exec of a new process; the file was written just before and is in the system's cache.");
     }
 }

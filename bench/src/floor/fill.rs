@@ -51,7 +51,9 @@ fn add(path: &Path, rows: &Stage, tasks: Range<u64>, at_ms: u64) -> Result<()> {
         }
     }
     connection.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
-    Ok(())
+    connection.close().map_err(|(_, error)| error)?;
+    // What is measured next must not wait until the disk has all of this.
+    Ok(std::fs::File::open(path)?.sync_all()?)
 }
 
 fn copies(into: &str, writes: &[&Write], tasks: &Range<u64>, at_ms: u64) -> String {
