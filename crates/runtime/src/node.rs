@@ -86,10 +86,11 @@ impl<S: Store> Node<S> {
         let scheduler = Scheduler::new(Arc::clone(&shared), open);
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
-        let ends_with_it = [lease.abort_handle(), supervisor.abort_handle()];
+        let loops = [lease.abort_handle(), supervisor.abort_handle()];
+        let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
-            let _ends = Ends(ends_with_it);
+            let _ends = ends;
             scheduler.run(messages).await;
         });
         let loops = vec![scheduler, lease, supervisor];
@@ -219,15 +220,20 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// The store's, a task that does not exist.
     pub async fn at_rest(&self, task: TaskId) -> Result<Stored, Error> {
+        let mut looks = false;
         loop {
             let notify = self.shared.watchers.wait_for(task);
             let mut notified = std::pin::pin!(notify.notified());
             notified.as_mut().enable();
-            let stored = self.read(task).await;
-            if stored.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
-                self.shared.watchers.forget(task);
-                return stored;
+            // What is held here is not at rest, as far as this node knows: the store is not asked at first.
+            if looks || !self.shared.watchers.is_held(task) {
+                let stored = self.read(task).await;
+                if stored.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
+                    self.shared.watchers.forget(task);
+                    return stored;
+                }
             }
+            looks = true;
             tokio::select! {
                 () = notified => {}
                 () = self.shared.clock.sleep(LOOK_FOR_END) => {}
@@ -270,14 +276,18 @@ impl<S: Store> Node<S> {
 }
 
 /// Ends other loops when it is dropped, also by a panic.
-struct Ends([AbortHandle; 2]);
+struct Ends<S> {
+    shared: Arc<Shared<S>>,
+    loops: [AbortHandle; 2],
+}
 
-impl Drop for Ends {
+impl<S> Drop for Ends<S> {
     fn drop(&mut self) {
+        self.shared.watchers.hold_nothing();
         if std::thread::panicking() {
             tracing::error!("the scheduler has panicked: this node gives all of its tasks up");
         }
-        self.0.iter().for_each(AbortHandle::abort);
+        self.loops.iter().for_each(AbortHandle::abort);
     }
 }
 

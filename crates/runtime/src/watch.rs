@@ -1,6 +1,6 @@
 //! Who waits for a task's end, and who listens to everything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steadfast_engine::{StepId, StepState, Task, TaskState};
@@ -45,12 +45,14 @@ pub enum What {
 #[derive(Debug)]
 pub(crate) struct Watchers {
     waiting: Mutex<HashMap<TaskId, Arc<Notify>>>,
+    /// Tasks that this node holds in memory: they are not at rest, and their end is told here.
+    held: Mutex<HashSet<TaskId>>,
     listeners: broadcast::Sender<Told>,
 }
 
 impl Default for Watchers {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), listeners: broadcast::channel(BEHIND).0 }
+        Self { waiting: Mutex::default(), held: Mutex::default(), listeners: broadcast::channel(BEHIND).0 }
     }
 }
 
@@ -59,6 +61,25 @@ impl Watchers {
     pub(crate) fn wait_for(&self, task: TaskId) -> Arc<Notify> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(waiting.entry(task).or_default())
+    }
+
+    /// This node holds a task in memory, or does so no more. Its end is told after that.
+    pub(crate) fn holds(&self, task: TaskId, holds: bool) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds {
+            held.insert(task);
+        } else {
+            held.remove(&task);
+        }
+    }
+
+    /// Whether a task is sure not to be at rest, and its end will be told here.
+    pub(crate) fn is_held(&self, task: TaskId) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(&task)
+    }
+
+    pub(crate) fn hold_nothing(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Nobody waits any more, unless others do.

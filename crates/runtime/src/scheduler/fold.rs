@@ -58,6 +58,7 @@ impl<S: Store> Scheduler<S> {
     /// A task that breaks the rules themselves: it must not take the others with it. It is put away, and tried again later.
     fn cannot_go_on(&mut self, id: TaskId, mut owned: Owned, words: &str) {
         tracing::error!(task = %id, workflow = %owned.workflow.name(), "a task cannot go on: {words}");
+        self.shared.watchers.holds(id, false);
         self.give_places_back(&mut owned);
         let guard = Guard { epoch: owned.epoch, revision: owned.revision, mail: None };
         let write = Write::of(&Plan::default(), id, guard);

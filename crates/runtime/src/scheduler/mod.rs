@@ -284,6 +284,7 @@ impl<S: Store> Scheduler<S> {
         }
         tracing::warn!(tasks = self.owned.len(), "the lease was not renewed in time: all tasks are given up");
         count(&self.shared.counters.lapses);
+        self.shared.watchers.hold_nothing();
         for mut owned in std::mem::take(&mut self.owned).into_values() {
             self.give_places_back(&mut owned);
         }

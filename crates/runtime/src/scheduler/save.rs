@@ -74,6 +74,7 @@ impl<S: Store> Scheduler<S> {
                 self.shared.store_failed("tasks were not written, or nobody knows", &error);
                 for (task, epoch) in tasks {
                     if let Some(mut owned) = self.held(*task, *epoch) {
+                        self.shared.watchers.holds(*task, false);
                         self.give_places_back(&mut owned);
                         self.doubt(*task, Doubt::after_write(owned));
                     }
@@ -93,6 +94,9 @@ impl<S: Store> Scheduler<S> {
     fn saved(&mut self, id: TaskId, mut owned: Owned, revision: u64) {
         owned.revision = revision;
         let Some(saving) = owned.saving.take() else { return };
+        if owned.task.state().is_at_rest() || saving.releases {
+            self.shared.watchers.holds(id, false);
+        }
         self.shared.watchers.written(id, &owned.workflow, &owned.task, &saving.changed, saving.state_changed);
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
@@ -131,6 +135,9 @@ impl<S: Store> Scheduler<S> {
 
     /// Lets go of a task that is not this node's any more, with the places that were taken for it.
     pub(super) fn give_up(&mut self, id: TaskId, mut owned: Owned) {
+        if !self.owned.contains_key(&id) {
+            self.shared.watchers.holds(id, false);
+        }
         self.give_places_back(&mut owned);
         let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
         for happening in saving.into_iter().chain(owned.waiting) {

@@ -159,6 +159,8 @@ impl<S: Store> Scheduler<S> {
 
     /// The task is stored with its first steps: they are sent.
     fn take_up(&mut self, id: TaskId, owned: Owned, folded: Folded) {
+        // Only what is submitted here: whoever submits waits for the end, most often.
+        self.shared.watchers.holds(id, !owned.task.state().is_at_rest());
         let changed: Vec<_> = folded.changed.into_iter().collect();
         self.shared.watchers.written(id, &owned.workflow, &owned.task, &changed, folded.state_changed);
         for dispatch in folded.dispatches {
