@@ -31,5 +31,5 @@ pub use node::{New, Node, Submitted};
 pub use service::Service;
 pub use settings::Settings;
 pub use stats::Stats;
-pub use watch::{Told, What};
+pub use watch::{Rested, Told, What};
 pub use workflow::{Code, Condition, Known, Workflow, Workflows};

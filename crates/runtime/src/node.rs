@@ -21,8 +21,8 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::{Counters, Stats};
 use crate::supervisor;
-use crate::watch::{Told, Watchers};
-use crate::workflow::{Workflow, Workflows};
+use crate::watch::{Rested, Told, Watchers};
+use crate::workflow::{Known, Workflow, Workflows};
 
 /// How often a task's end is looked for that may come on another node.
 const LOOK_FOR_END: Duration = Duration::from_secs(1);
@@ -215,28 +215,40 @@ impl<S: Store> Node<S> {
         Ok(self.shared.store.history(task).await?)
     }
 
-    /// Waits until a task is at rest, wherever that happens.
+    /// Waits until a task is at rest, wherever that happens, and reads it.
     ///
     /// # Errors
     /// The store's, a task that does not exist.
     pub async fn at_rest(&self, task: TaskId) -> Result<Stored, Error> {
+        self.rested(task).await?;
+        self.read(task).await
+    }
+
+    /// Waits until a task is at rest, wherever that happens. One that ends on this node is not read from the store.
+    ///
+    /// # Errors
+    /// The store's, a task that does not exist.
+    pub async fn rested(&self, task: TaskId) -> Result<Rested, Error> {
         let mut looks = false;
         loop {
-            let notify = self.shared.watchers.wait_for(task);
-            let mut notified = std::pin::pin!(notify.notified());
+            let waiting = self.shared.watchers.wait_for(task);
+            let mut notified = std::pin::pin!(waiting.notify.notified());
             notified.as_mut().enable();
             // What is held here is not at rest, as far as this node knows: the store is not asked at first.
             if looks || !self.shared.watchers.is_held(task) {
-                let stored = self.read(task).await;
-                if stored.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
+                let read = self.read(task).await;
+                if read.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
                     self.shared.watchers.forget(task);
-                    return stored;
+                    return read.map(|stored| Rested { task: stored.task, known: Known::default() });
                 }
             }
             looks = true;
             tokio::select! {
                 () = notified => {}
                 () = self.shared.clock.sleep(LOOK_FOR_END) => {}
+            }
+            if let Some(rested) = waiting.rested.get() {
+                return Ok(rested.clone());
             }
         }
     }

@@ -70,7 +70,7 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
             count(&shared.counters.recovered);
             tracing::warn!(task = %stored.id, workflow = %stored.workflow, state = ?stored.task.state(),
                 "past its time, moved on");
-            shared.watchers.written(stored.id, workflow, &stored.task, &[], true);
+            shared.watchers.written(stored.id, workflow, (&stored.task, None), &[], true);
         }
     }
     if moved > 0 {

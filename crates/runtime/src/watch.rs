@@ -1,11 +1,13 @@
 //! Who waits for a task's end, and who listens to everything.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use steadfast_engine::{StepId, StepState, Task, TaskState};
 use steadfast_store::TaskId;
 use tokio::sync::{Notify, broadcast};
+
+use crate::workflow::{Known, Workflow};
 
 /// How many events a listener may be behind.
 const BEHIND: usize = 4_096;
@@ -42,9 +44,26 @@ pub enum What {
     },
 }
 
+/// A task that has come to rest.
+#[derive(Clone, Debug)]
+pub struct Rested {
+    /// Its rows.
+    pub task: Task,
+    /// What is known of its input and outputs without asking the store.
+    pub known: Known,
+}
+
+/// Those who wait for the end of one task.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    pub(crate) notify: Notify,
+    /// Set before they are told.
+    pub(crate) rested: OnceLock<Rested>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Watchers {
-    waiting: Mutex<HashMap<TaskId, Arc<Notify>>>,
+    waiting: Mutex<HashMap<TaskId, Arc<Waiting>>>,
     /// Tasks that this node holds in memory: they are not at rest, and their end is told here.
     held: Mutex<HashSet<TaskId>>,
     listeners: broadcast::Sender<Told>,
@@ -58,7 +77,7 @@ impl Default for Watchers {
 
 impl Watchers {
     /// Is notified when the task comes to rest on this node.
-    pub(crate) fn wait_for(&self, task: TaskId) -> Arc<Notify> {
+    pub(crate) fn wait_for(&self, task: TaskId) -> Arc<Waiting> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(waiting.entry(task).or_default())
     }
@@ -90,10 +109,12 @@ impl Watchers {
         }
     }
 
-    fn rests(&self, task: TaskId) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(notify) = waiting.remove(&task) {
-            notify.notify_waiters();
+    fn rests(&self, id: TaskId, task: &Task, known: Option<&Known>) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        if let Some(waiting) = waiting {
+            let known = known.cloned().unwrap_or_default();
+            let _ = waiting.rested.set(Rested { task: task.clone(), known });
+            waiting.notify.notify_waiters();
         }
     }
 
@@ -109,8 +130,8 @@ impl Watchers {
     pub(crate) fn written(
         &self,
         id: TaskId,
-        workflow: &crate::workflow::Workflow,
-        task: &Task,
+        workflow: &Workflow,
+        (task, known): (&Task, Option<&Known>),
         changed: &[StepId],
         state_changed: bool,
     ) {
@@ -127,7 +148,7 @@ impl Watchers {
             }
         }
         if task.state().is_at_rest() {
-            self.rests(id);
+            self.rests(id, task, known);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use steadfast_engine::{Block, Cause, Definition, StepId, StepState, TaskState, Time, UndoState};
-use steadfast_runtime::{Node, Request};
+use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
 use crate::any_store::AnyStore;
@@ -104,25 +104,28 @@ impl<Out: DeserializeOwned> Task<Out> {
     /// # Errors
     /// The store's; a result that does not fit its type.
     pub async fn outcome(&self) -> Result<Outcome<Out>, Error> {
-        let stored = self.node.at_rest(self.id).await?;
-        if stored.task.state() == TaskState::Completed {
-            return self.completed().await.map(Outcome::Completed);
+        let rested = self.node.rested(self.id).await?;
+        if rested.task.state() == TaskState::Completed {
+            return self.completed(&rested).await.map(Outcome::Completed);
         }
+        let stored = self.node.read(self.id).await?;
         let status = Status::of(&stored, &self.node);
         let cause = stored.task.head().ending.as_ref().map_or(Cause::Deadline, |ending| ending.cause.clone());
         let why = Why { cause, words: status.why };
-        Ok(match stored.task.state() {
+        Ok(match rested.task.state() {
             TaskState::Undone => Outcome::Undone(why),
             _ => Outcome::Failed(why),
         })
     }
 
-    async fn completed(&self) -> Result<Out, Error> {
-        let output = match self.result {
+    async fn completed(&self, rested: &Rested) -> Result<Out, Error> {
+        let known = self.result.and_then(|step| rested.known.output(step));
+        let read = match self.result.filter(|_| known.is_none()) {
             Some(step) => self.node.payload(PayloadKey { task: self.id, step: Some(step) }).await?,
             None => None,
         };
-        serde_json::from_slice(output.as_deref().unwrap_or(b"null")).map_err(|error| {
+        let output = known.or(read.as_deref()).unwrap_or(b"null");
+        serde_json::from_slice(output).map_err(|error| {
             let message = format!(
                 "the result of task {} does not fit its type: {error}; was the step that gives it skipped?",
                 self.id

@@ -86,7 +86,7 @@ impl<S: Store> Scheduler<S> {
         if stored.task.state().is_at_rest()
             && let Some(workflow) = self.shared.workflow_of(&stored)
         {
-            self.shared.watchers.written(id, workflow, &stored.task, &[], true);
+            self.shared.watchers.written(id, workflow, (&stored.task, None), &[], true);
         }
         if !mine {
             for happening in doubt.waiting {

@@ -97,7 +97,8 @@ impl<S: Store> Scheduler<S> {
         if owned.task.state().is_at_rest() || saving.releases {
             self.shared.watchers.holds(id, false);
         }
-        self.shared.watchers.written(id, &owned.workflow, &owned.task, &saving.changed, saving.state_changed);
+        let task = (&owned.task, Some(&owned.known));
+        self.shared.watchers.written(id, &owned.workflow, task, &saving.changed, saving.state_changed);
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
         }

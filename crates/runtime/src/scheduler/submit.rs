@@ -162,7 +162,8 @@ impl<S: Store> Scheduler<S> {
         // Only what is submitted here: whoever submits waits for the end, most often.
         self.shared.watchers.holds(id, !owned.task.state().is_at_rest());
         let changed: Vec<_> = folded.changed.into_iter().collect();
-        self.shared.watchers.written(id, &owned.workflow, &owned.task, &changed, folded.state_changed);
+        let task = (&owned.task, Some(&owned.known));
+        self.shared.watchers.written(id, &owned.workflow, task, &changed, folded.state_changed);
         for dispatch in folded.dispatches {
             self.dispatch(id, &owned, dispatch);
         }
