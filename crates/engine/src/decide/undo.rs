@@ -47,7 +47,6 @@ impl Draft<'_> {
         let (step, record) = (self.definition.step(id), self.record(id));
         match (record.undo, record.state) {
             (UndoState::Done, _) => return false,
-            (UndoState::Pending, _) => return true,
             // Tried before, without success: once more.
             (UndoState::Failed, StepState::UndoFailed) => {
                 let state = if record.may_have_happened { StepState::Unknown } else { StepState::Completed };
