@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
+use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId};
 use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
-use steadfast_store::{MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
+use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
 use crate::handler::{Fault, PANIC, Work, call};
 use crate::scheduler::{Inbox, LONGEST_PARK, SHORTEST_PARK};
@@ -79,7 +79,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Option<Payload>)> {
     let Order { task, workflow, dispatch, calls_used, mut known, missing } = order;
-    read_missing(shared, task, &mut known, missing, dispatch.complete_by).await?;
+    known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
     let work = Arc::new(Work {
         task,
@@ -136,41 +136,6 @@ fn too_large(bytes: usize) -> Answer {
 fn key_of(task: TaskId, step: &str, undo: bool) -> IdempotencyKey {
     let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
     if undo { key.member("undo") } else { key }
-}
-
-/// Reads what is not in memory, trying again until there is no time left.
-async fn read_missing<S: Store>(
-    shared: &Shared<S>,
-    task: TaskId,
-    known: &mut Known,
-    missing: Vec<Option<StepId>>,
-    until: Time,
-) -> Option<()> {
-    if missing.is_empty() {
-        return Some(());
-    }
-    let keys: Vec<_> = missing.iter().map(|step| PayloadKey { task, step: *step }).collect();
-    let mut pause = Duration::from_millis(50);
-    loop {
-        match shared.store.payloads(keys.clone()).await {
-            Ok(found) => {
-                for (step, payload) in missing.iter().zip(found) {
-                    match (step, payload) {
-                        (None, payload) => known.input = payload,
-                        (Some(step), Some(payload)) => known.outputs.push((*step, payload)),
-                        (Some(_), None) => {}
-                    }
-                }
-                return Some(());
-            }
-            Err(error) => shared.store_failed("what a step needs could not be read", &error),
-        }
-        if shared.now() + pause >= until {
-            return None;
-        }
-        shared.clock.sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(2));
-    }
 }
 
 /// What a call that did not succeed means for the task; `None` for silence.

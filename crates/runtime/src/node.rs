@@ -97,7 +97,7 @@ impl<S: Store> Node<S> {
         Ok(Self { shared, loops })
     }
 
-    /// Who this node is, for now: one that has lost its lease becomes another.
+    /// Who this node is. One that has lost its lease becomes another.
     #[must_use]
     pub fn id(&self) -> NodeId {
         self.shared.lease.node()

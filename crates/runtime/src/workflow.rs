@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use steadfast_engine::{Definition, StepId};
-use steadfast_store::Payload;
+use steadfast_engine::{Definition, StepId, Time};
+use steadfast_store::{Payload, PayloadKey, Store, TaskId};
 
 use crate::handler::Handler;
 use crate::service::Service;
+use crate::shared::Shared;
 
 /// Whether a step is to run, from what is known.
 pub type Condition = Arc<dyn Fn(&Known) -> Result<bool, String> + Send + Sync>;
@@ -194,3 +196,43 @@ impl Known {
         self.outputs.iter().find(|(of, _)| *of == step).map(|(_, output)| &**output)
     }
 }
+
+impl Known {
+    /// Reads what is missing, trying again until there is no time left; `None` then.
+    pub(crate) async fn read<S: Store>(
+        &mut self,
+        shared: &Shared<S>,
+        task: TaskId,
+        missing: Vec<Option<StepId>>,
+        until: Time,
+    ) -> Option<()> {
+        if missing.is_empty() {
+            return Some(());
+        }
+        let keys: Vec<_> = missing.iter().map(|step| PayloadKey { task, step: *step }).collect();
+        let mut pause = FIRST_PAUSE;
+        let found = loop {
+            match shared.store.payloads(keys.clone()).await {
+                Ok(found) => break found,
+                Err(error) => shared.store_failed("what a step needs could not be read", &error),
+            }
+            if shared.now() + pause >= until {
+                return None;
+            }
+            shared.clock.sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        };
+        for (step, payload) in missing.into_iter().zip(found) {
+            match (step, payload) {
+                (None, payload) => self.input = payload,
+                (Some(step), Some(payload)) => self.outputs.push((step, payload)),
+                (Some(_), None) => {}
+            }
+        }
+        Some(())
+    }
+}
+
+/// The pauses between two tries to read.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);

@@ -115,16 +115,11 @@ async fn two_nodes_race_for_ten_thousand_tasks_and_never_hold_one_together() {
         .step(step("a"), service("svc"), always(Act::Take(Duration::from_millis(20))))
         .build();
     let store = memory();
-    // Submitted by one that is gone.
-    let gone = node_with(store.clone(), &workflow, Settings::default()).await;
-    let mut tasks = Vec::new();
+    // Submitted by one that works on nothing.
     let mut none = Settings::default();
     none.most_owned = 0;
     let submitter = node_with(store.clone(), &workflow, none).await;
-    drop(gone);
-    for _ in 0..10_000 {
-        tasks.push(submit(&submitter, &workflow).await);
-    }
+    let tasks = submit_many(&submitter, &workflow, 10_000).await;
     let left = node_with(store.clone(), &workflow, quick()).await;
     let right = node_with(store.clone(), &workflow, quick()).await;
     let (mut by_left, mut by_right) = (left.listen(), right.listen());
@@ -261,10 +256,7 @@ async fn what_fell_due_while_nobody_ran_is_recovered_gently() {
     let (workflow, books) = Flow::new("many").step(step("a"), service("svc"), first_hang(300)).build();
     let store = memory();
     let first = node_with(store.clone(), &workflow, quick()).await;
-    let mut tasks = Vec::new();
-    for _ in 0..300 {
-        tasks.push(submit(&first, &workflow).await);
-    }
+    let tasks = submit_many(&first, &workflow, 300).await;
     sleep(s(1)).await;
     let node = first.id();
     drop(first);
@@ -291,10 +283,7 @@ async fn two_supervisors_never_recover_the_same_attempt_twice() {
     let store: Memory = memory();
     let left = node_with(store.clone(), &workflow, quick()).await;
     let right = node_with(store, &workflow, quick()).await;
-    let mut tasks = Vec::new();
-    for _ in 0..100 {
-        tasks.push(submit(&left, &workflow).await);
-    }
+    let tasks = submit_many(&left, &workflow, 100).await;
     for task in &tasks {
         let ended = left.at_rest(*task).await.unwrap();
         assert_eq!((state(&ended), ended.task.steps()[0].failures), (TaskState::Completed, 1));
@@ -303,24 +292,42 @@ async fn two_supervisors_never_recover_the_same_attempt_twice() {
     assert_eq!((books.calls("a"), books.effects("a")), (200, 100));
 }
 
-#[tokio::test]
-async fn a_blocking_handler_that_does_not_return_is_counted_until_it_does() {
+#[test]
+fn a_blocking_handler_that_does_not_return_is_counted_until_it_does() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (leave, wait) = std::sync::mpsc::channel::<()>();
-    let handler = steadfast_runtime::blocking(move || {
-        let _ = wait.recv();
-        Ok(Arc::from(b"".as_slice()))
+    let (begun, begins) = std::sync::mpsc::channel::<()>();
+    let (node, before) = runtime.block_on(async {
+        let handler = steadfast_runtime::blocking(move || {
+            begun.send(()).unwrap();
+            let _ = wait.recv();
+            Ok(Arc::from(b"".as_slice()))
+        });
+        let (workflow, _) = saga(fine(), fine());
+        let node = node(memory(), &workflow).await;
+        let before = node.stats().stuck;
+        begins.recv().unwrap();
+        drop(handler);
+        assert_eq!(node.stats().stuck, before + 1);
+        (node, before)
     });
-    let (workflow, _) = saga(fine(), fine());
-    let node = node(memory(), &workflow).await;
-    let before = node.stats().stuck;
-    drop(handler);
-    assert_eq!(node.stats().stuck, before + 1);
     leave.send(()).unwrap();
-    for _ in 0..1_000 {
-        if node.stats().stuck == before {
-            return;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
+    // A runtime that is dropped waits for blocking code that has begun.
+    drop(runtime);
     assert_eq!(node.stats().stuck, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_sent_after_a_doubt_has_no_more_calls_than_it_had() {
+    let (workflow, books) = Flow::new("few")
+        .step(step("a"), service("svc"), always(Act::Take(s(2))))
+        .step(step("b").after(["a"]).max_calls(2), service("svc"), always(BUSY))
+        .build();
+    let flaky = Flaky::new(memory(), 1, 0);
+    let node = node_with(flaky.clone(), &workflow, quick()).await;
+    let task = submit(&node, &workflow).await;
+    // The write that says that `b` runs is done, and nobody hears of it.
+    flaky.fail_after("write");
+    node.at_rest(task).await.unwrap();
+    assert_eq!((books.calls("a"), books.calls("b")), (1, 2));
 }

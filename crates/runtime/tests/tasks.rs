@@ -170,10 +170,7 @@ async fn no_more_attempts_run_than_the_service_may_have_and_all_get_their_turn()
     let (workflow, books) =
         Flow::new("crowd").step(step("a"), service("svc").most_running(3), always(Act::Take(s(2)))).build();
     let node = node(memory(), &workflow).await;
-    let mut tasks = Vec::new();
-    for _ in 0..20 {
-        tasks.push(submit(&node, &workflow).await);
-    }
+    let tasks = submit_many(&node, &workflow, 20).await;
     Clock::tokio().sleep(s(1)).await;
     assert_eq!((node.stats().running, books.calls("a")), (3, 3));
     for task in tasks {
@@ -220,10 +217,7 @@ async fn more_tasks_than_memory_may_hold_are_all_done() {
     settings.most_owned = 3;
     let node = node_with(memory(), &workflow, settings).await;
     let began = Clock::tokio().now();
-    let mut tasks = Vec::new();
-    for _ in 0..50 {
-        tasks.push(submit(&node, &workflow).await);
-    }
+    let tasks = submit_many(&node, &workflow, 50).await;
     for task in tasks {
         assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
     }

@@ -10,16 +10,17 @@ use steadfast::resilience::clock::Clock;
 use steadfast::{
     Code, Engine, Failure, OnFailure, Outcome, Service, Settings, StepState, TaskState, What, Workflow,
 };
+use tokio::sync::watch::Sender;
 
 fn address(folder: &tempfile::TempDir) -> String {
     format!("sqlite:{}", folder.path().join("tasks.db").display())
 }
 
 /// Two steps: the first is counted, the second waits while the gate is closed.
-fn counted(calls: &Arc<AtomicU32>, gate: &Arc<AtomicU32>) -> Workflow<u32, u32> {
+fn counted(calls: &Arc<AtomicU32>, gate: &Sender<bool>) -> Workflow<u32, u32> {
     let service = Service::standard("svc");
     let mut flow = Workflow::<u32>::builder("counted");
-    let (calls, gate) = (Arc::clone(calls), Arc::clone(gate));
+    let (calls, gate) = (Arc::clone(calls), gate.subscribe());
     let first = flow
         .step("first", &service, move |cx| {
             calls.fetch_add(1, Ordering::SeqCst);
@@ -29,11 +30,9 @@ fn counted(calls: &Arc<AtomicU32>, gate: &Arc<AtomicU32>) -> Workflow<u32, u32> 
         .add();
     let second = flow
         .step("second", &service, move |cx| {
-            let gate = Arc::clone(&gate);
+            let mut gate = gate.clone();
             async move {
-                while gate.load(Ordering::SeqCst) == 0 {
-                    Clock::system().sleep(Duration::from_millis(5)).await;
-                }
+                let _ = gate.wait_for(|open| *open).await;
                 Ok::<_, Failure>(cx.output(first)? * 10)
             }
         })
@@ -52,7 +51,7 @@ fn quick() -> Settings {
 #[tokio::test]
 async fn a_task_outlives_its_engine_and_goes_on_from_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Sender::new(false));
     let workflow = counted(&calls, &gate);
     let start = || Engine::builder(address(&folder)).workflow(&workflow).settings(quick()).start();
     let engine = start().await.unwrap();
@@ -66,7 +65,7 @@ async fn a_task_outlives_its_engine_and_goes_on_from_where_it_was() {
     }
     assert_eq!(engine.clone().shut_down().await.unwrap(), 1, "the second step was cut off");
     drop((task, engine, events));
-    gate.store(1, Ordering::SeqCst);
+    gate.send_replace(true);
     let engine = start().await.unwrap();
     let task = engine.task(&workflow, id).await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
@@ -82,7 +81,7 @@ async fn a_task_outlives_its_engine_and_goes_on_from_where_it_was() {
 #[tokio::test]
 async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let workflow = counted(&Arc::default(), &Arc::new(AtomicU32::new(1)));
+    let workflow = counted(&Arc::default(), &Sender::new(true));
     let start = || Engine::builder(address(&folder)).workflow(&workflow).start();
     let engine = start().await.unwrap();
     let error = start().await.unwrap_err();
@@ -94,7 +93,7 @@ async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() 
 
 #[tokio::test]
 async fn what_is_wrong_with_a_store_has_its_own_error() {
-    let workflow = counted(&Arc::default(), &Arc::default());
+    let workflow = counted(&Arc::default(), &Sender::new(true));
     let code = async |address: String| {
         Engine::builder(address).workflow(&workflow).start().await.unwrap_err().code()
     };
@@ -119,7 +118,7 @@ async fn what_is_too_large_or_unknown_is_refused_and_stores_nothing() {
     let mut flow = Workflow::<String>::builder("text");
     flow.step("a", &service, |cx| async move { Ok::<_, Failure>(cx.input.len()) }).nothing_to_undo().add();
     let text = flow.build().unwrap();
-    let other = counted(&Arc::default(), &Arc::default());
+    let other = counted(&Arc::default(), &Sender::new(true));
     let engine = Engine::builder(address(&folder)).workflow(&text).start().await.unwrap();
     let long = "x".repeat(2 << 20);
     let error = engine.submit(&text, &long).await.unwrap_err();
@@ -188,8 +187,7 @@ async fn a_status_says_why_a_task_does_not_move() {
 
 #[tokio::test]
 async fn events_tell_of_every_step_and_of_the_end() {
-    let gate = Arc::new(AtomicU32::new(1));
-    let workflow = counted(&Arc::default(), &gate);
+    let workflow = counted(&Arc::default(), &Sender::new(true));
     let engine = Engine::builder("memory:").workflow(&workflow).start().await.unwrap();
     let mut events = engine.events();
     let task = engine.submit(&workflow, &1).await.unwrap();

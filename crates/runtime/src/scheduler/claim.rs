@@ -99,11 +99,7 @@ impl<S: Store> Scheduler<S> {
         let now = self.shared.now();
         let mut owned = Owned::new(workflow, stored);
         if owner_died {
-            let ran = owned.task.rows().filter(|(_, record)| record.complete_by.is_some());
-            let died: Vec<_> = ran
-                .map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt }))
-                .collect();
-            owned.waiting.extend(died);
+            owned.waiting.extend(owned.owner_died());
         }
         owned.waiting.push_back(Happening::of(Event::Claimed));
         owned.waiting.extend(owned.due(now));
@@ -119,7 +115,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task whose workflow nobody here knows, in its version and shape, waits: an upgrade may bring it back.
-    fn unknown(&mut self, stored: &Stored) {
+    pub(super) fn unknown(&mut self, stored: &Stored) {
         count(&self.shared.counters.unknown_workflows);
         if self.claiming.told.insert((Arc::clone(&stored.workflow), stored.version)) {
             tracing::warn!(

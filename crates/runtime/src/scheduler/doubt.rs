@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Dispatch, Event, StepId, UndoState};
+use steadfast_engine::{Dispatch, Event};
 use steadfast_store::{Error, Store, Stored, TaskId};
 
 use super::owned::{Happening, Owned};
@@ -19,21 +19,20 @@ pub(crate) struct Doubt {
     claimed: bool,
     /// What happened before and meanwhile.
     pub(super) waiting: Vec<Happening>,
-    /// The steps whose attempts were to be sent once they were written.
-    unsent: Vec<StepId>,
+    /// Attempts that were to be sent once they were written.
+    unsent: Vec<Dispatch>,
 }
 
 impl Doubt {
     /// A task whose write failed. Places at services are not held in doubt.
     pub(super) fn after_write(mut owned: Owned) -> Self {
         let saving = owned.saving.take().unwrap_or_default();
-        let unsent = saving.dispatches.iter().map(|dispatch| dispatch.step).collect();
         let waiting = saving.acts_on.into_iter().chain(owned.waiting).collect();
-        Self { epoch: Some(owned.epoch), claimed: false, waiting, unsent }
+        Self { epoch: Some(owned.epoch), claimed: false, waiting, unsent: saving.dispatches }
     }
 
     /// A task whose submission failed.
-    pub(super) fn after_submission(unsent: Vec<StepId>) -> Self {
+    pub(super) fn after_submission(unsent: Vec<Dispatch>) -> Self {
         Self { epoch: None, claimed: false, waiting: Vec::new(), unsent }
     }
 
@@ -94,35 +93,21 @@ impl<S: Store> Scheduler<S> {
             }
             return;
         }
-        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return };
+        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return self.unknown(&stored) };
         let mut owned = Owned::new(workflow, stored);
         let now = self.shared.now();
-        for (step, record) in owned.task.rows() {
-            let Some(complete_by) = record.complete_by else { continue };
-            let flying = self.flight.get(&(id, step)).is_some_and(|attempt| *attempt == record.attempt);
-            let answered = |happening: &Happening| {
-                matches!(&happening.event, Event::Answered { step: of, attempt, .. }
-                    if *of == step && *attempt == record.attempt)
-            };
-            if flying || doubt.waiting.iter().any(answered) {
-                continue;
-            }
-            if doubt.claimed {
-                let event = Event::OwnerDied { step, attempt: record.attempt };
-                owned.waiting.push_back(Happening::of(event));
-            } else if complete_by > now && doubt.unsent.contains(&step) {
-                // The rows say that it runs, and it was never sent: it is now, by another attempt.
-                let undo = record.undo != UndoState::None;
-                let dispatch =
-                    Dispatch { step, undo, attempt: record.attempt, complete_by, calls_left: None };
-                owned.saving.get_or_insert_default().dispatches.push(dispatch);
-            }
+        if doubt.claimed {
+            owned.waiting.extend(owned.owner_died());
         }
-        let late = owned.saving.take().map(|saving| saving.dispatches).unwrap_or_default();
         owned.waiting.push_back(Happening::of(Event::Claimed));
         owned.waiting.extend(owned.due(now));
         owned.waiting.extend(doubt.waiting);
-        for dispatch in late {
+        // What the rows say runs was written after all, and never sent.
+        let runs = |dispatch: &Dispatch| {
+            let record = owned.task.step(dispatch.step);
+            record.attempt == dispatch.attempt && record.complete_by.is_some_and(|time| time > now)
+        };
+        for dispatch in doubt.unsent.into_iter().filter(runs).collect::<Vec<_>>() {
             if let Some(slots) = self.slots.get_mut(owned.workflow.service(dispatch.step).name()) {
                 slots.take_anyway();
             }

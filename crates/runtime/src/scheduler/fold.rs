@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Ask, Dispatch, Event, Plan, StepId, decide};
-use steadfast_store::{Guard, Hold, MailId, Payload, PayloadKey, Store, TaskId, Write};
+use steadfast_engine::{Answer, Ask, Dispatch, Event, Plan, StepId, Time, decide};
+use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
@@ -144,24 +144,9 @@ impl<S: Store> Scheduler<S> {
         let (shared, workflow) = (Arc::clone(&self.shared), Arc::clone(&owned.workflow));
         let mut known = owned.known.clone();
         tokio::spawn(async move {
-            let keys: Vec<_> = missing.iter().map(|of| PayloadKey { task: id, step: *of }).collect();
-            let mut pause = Duration::from_millis(50);
-            let found = loop {
-                match shared.store.payloads(keys.clone()).await {
-                    Ok(found) => break found,
-                    Err(error) => shared.store_failed("what a condition needs could not be read", &error),
-                }
-                shared.clock.sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(5));
-            };
-            for (of, payload) in missing.into_iter().zip(found) {
-                match (of, payload) {
-                    (None, payload) => known.input = payload,
-                    (Some(of), Some(payload)) => known.outputs.push((of, payload)),
-                    (Some(_), None) => {}
-                }
+            if known.read(&shared, id, missing, Time::from_millis(u64::MAX)).await.is_some() {
+                shared.tell(Inbox::Judged(id, judge(&workflow, step, &known)));
             }
-            shared.tell(Inbox::Judged(id, judge(&workflow, step, &known)));
         });
     }
 

@@ -290,7 +290,7 @@ impl<S: Store> Scheduler<S> {
         }
         for submitting in std::mem::take(&mut self.submitting).into_values() {
             if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
-                self.unsent(owned, &folded);
+                self.unsent(owned, folded);
             }
         }
         self.doubts.clear();

@@ -84,6 +84,12 @@ impl Owned {
         }
     }
 
+    /// Events for what ran in a process that is dead.
+    pub(super) fn owner_died(&self) -> Vec<Happening> {
+        let ran = self.task.rows().filter(|(_, record)| record.complete_by.is_some());
+        ran.map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt })).collect()
+    }
+
     /// Events for the steps whose time has come.
     pub(super) fn due(&self, now: Time) -> Vec<Happening> {
         let due = self.waits().filter(|(_, time)| *time <= now);

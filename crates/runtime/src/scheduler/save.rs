@@ -93,7 +93,7 @@ impl<S: Store> Scheduler<S> {
     /// What was written is durable.
     fn saved(&mut self, id: TaskId, mut owned: Owned, revision: u64) {
         owned.revision = revision;
-        let Some(saving) = owned.saving.take() else { return };
+        let saving = owned.saving.take().unwrap_or_default();
         if owned.task.state().is_at_rest() || saving.releases {
             self.shared.watchers.holds(id, false);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Event, StepId, Task};
+use steadfast_engine::{Dispatch, Event, Task};
 use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
 use tokio::sync::oneshot;
 
@@ -117,17 +117,17 @@ impl<S: Store> Scheduler<S> {
         let Some(submitting) = self.submitting.remove(&id) else { return };
         self.open = self.open.saturating_sub(1);
         if let Some((owned, folded)) = submitting.owned {
-            let unsent = self.unsent(owned, &folded);
+            let unsent = self.unsent(owned, folded);
             self.doubt(id, Doubt::after_submission(unsent));
         }
         let _ = submitting.told.send(Err(Arc::clone(error).into()));
     }
 
-    /// The steps of a task that was not stored whose attempts are not made; their places are free again.
-    pub(super) fn unsent(&mut self, mut owned: Owned, folded: &Folded) -> Vec<StepId> {
+    /// Attempts of a task that was not stored, which are not made; their places are free again.
+    pub(super) fn unsent(&mut self, mut owned: Owned, folded: Folded) -> Vec<Dispatch> {
         self.give_places_back(&mut owned);
         folded.dispatches.iter().for_each(|sent| self.free_place_of(&owned, sent));
-        folded.dispatches.iter().map(|sent| sent.step).collect()
+        folded.dispatches
     }
 
     fn settle(&mut self, id: TaskId, stored: Submitted) {
@@ -145,7 +145,7 @@ impl<S: Store> Scheduler<S> {
             Submitted::Seen(first) | Submitted::OtherInput(first) => {
                 self.open = self.open.saturating_sub(1);
                 if let Some((owned, folded)) = owned {
-                    self.unsent(owned, &folded);
+                    self.unsent(owned, folded);
                 }
                 match stored {
                     Submitted::OtherInput(_) => Err(ErrorKind::OtherInput(first).into()),

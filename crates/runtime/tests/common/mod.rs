@@ -233,6 +233,14 @@ pub async fn submit<T: Store>(node: &Node<T>, workflow: &Arc<Workflow>) -> TaskI
     node.submit(new(workflow)).await.unwrap().task
 }
 
+pub async fn submit_many<T: Store>(node: &Node<T>, workflow: &Arc<Workflow>, count: usize) -> Vec<TaskId> {
+    let mut tasks = Vec::new();
+    for _ in 0..count {
+        tasks.push(submit(node, workflow).await);
+    }
+    tasks
+}
+
 /// Submits one and waits for its end.
 pub async fn run<T: Store>(node: &Node<T>, workflow: &Arc<Workflow>) -> Stored {
     let task = submit(node, workflow).await;
