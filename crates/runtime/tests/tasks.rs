@@ -258,3 +258,30 @@ async fn an_output_that_is_too_large_fails_its_step_and_no_other_task() {
     assert_eq!(&*words, "too-large: the output has 1048577 bytes, at most 1048576 are allowed");
     assert_eq!(state(&node.at_rest(second).await.unwrap()), TaskState::Completed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_not_idempotent_is_not_called_again_once_it_may_have_happened() {
+    let (workflow, books) =
+        Flow::new("once").step(step("a").not_idempotent(), service("svc"), always(LOST)).build();
+    let node = node(memory(), &workflow).await;
+    let ended = run(&node, &workflow).await;
+    assert_eq!((state(&ended), books.calls("a")), (TaskState::Failed, 1));
+    assert_eq!(ended.task.steps()[0].state, StepState::Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spent_retry_budget_delays_a_step_and_does_not_fail_it() {
+    use steadfast_resilience::retry::Budget;
+    use steadfast_resilience::{Pipeline, Retry};
+    let retry = Retry::fixed(std::time::Duration::from_millis(100)).max_retries(50);
+    let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).no_breaker().retry(retry);
+    let pipeline = pipeline.budget(Budget::share(0.1).reserve(1)).build().unwrap();
+    let busy = first(vec![BUSY; 4]);
+    let (workflow, books) =
+        Flow::new("poor").step(step("a"), steadfast_runtime::Service::new(pipeline), busy).build();
+    let node = node(memory(), &workflow).await;
+    let task = submit(&node, &workflow).await;
+    Clock::tokio().sleep(s(9)).await;
+    assert_eq!(books.calls("a"), 2, "the first, and the one that the reserve pays for");
+    assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
+}
