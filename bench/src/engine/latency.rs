@@ -42,7 +42,9 @@ pub fn latency(disk: &Disk, recording: &Recording, rounds: usize, tasks: usize) 
     let mut floor = Floor::new(&disk.file("latency-floor.db"), recording.clone())?;
     let (mut latency, mut all) = (Latency::default(), Vec::new());
     for round in 0..=rounds {
-        let ours = runtime.block_on(async {
+        // In a task of the runtime, as a handler of a server would be.
+        let (engine, flow) = (engine.clone(), flow.clone());
+        let ours = runtime.block_on(runtime.spawn(async move {
             let mut calling = JoinSet::new();
             let start = now();
             for nth in 0..u32::try_from(tasks)? {
@@ -63,7 +65,7 @@ pub fn latency(disk: &Disk, recording: &Recording, rounds: usize, tasks: usize) 
                 took.push(millis(done??));
             }
             Ok::<_, anyhow::Error>(took)
-        })?;
+        }))??;
         let bare: Vec<_> = floor.run(tasks, 1)?.into_iter().map(millis).collect();
         let paced = runtime.block_on(async {
             let mut took = Vec::new();

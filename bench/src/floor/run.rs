@@ -17,7 +17,7 @@ pub struct Floor {
     began: Instant,
     /// Tasks so far.
     pub tasks: u64,
-    /// Rows that were inserted or updated so far, with the store's clock, which each commit writes.
+    /// Rows that were inserted or updated so far, with those of the store's clock.
     pub writes: u64,
 }
 
@@ -85,7 +85,8 @@ impl<'c> Prepared<'c> {
         Ok(Self {
             connection,
             begin: connection.prepare("BEGIN IMMEDIATE")?,
-            tick: connection.prepare("UPDATE steadfast_clock SET last_ms = ?1 WHERE last_ms < ?1")?,
+            // The store reserves time for 100 ms at once.
+            tick: connection.prepare("UPDATE steadfast_clock SET last_ms = ?1 + 100 WHERE last_ms < ?1")?,
             commit: connection.prepare("COMMIT")?,
             stages: recording.stages.iter().map(prepare).collect::<Result<_>>()?,
         })

@@ -6,16 +6,16 @@ use steadfast_store::NodeId;
 
 use crate::codec::{id, millis, time};
 
-/// The latest time that was written.
-pub(crate) fn written(connection: &Connection) -> rusqlite::Result<Time> {
+/// No time after this was written.
+pub(crate) fn reserved(connection: &Connection) -> rusqlite::Result<Time> {
     connection.query_row("SELECT last_ms FROM steadfast_clock", [], |row| row.get(0)).map(time)
 }
 
-/// Writes the time down.
-pub(crate) fn tick(transaction: &Connection, now: Time) -> rusqlite::Result<()> {
+/// Writes down up to when times may be written.
+pub(crate) fn reserve(transaction: &Connection, until: Time) -> rusqlite::Result<()> {
     let mut update =
         transaction.prepare_cached("UPDATE steadfast_clock SET last_ms = ?1 WHERE last_ms < ?1")?;
-    update.execute([millis(now)]).map(drop)
+    update.execute([millis(until)]).map(drop)
 }
 
 pub(crate) fn renew(transaction: &Connection, node: NodeId, until: Time) -> rusqlite::Result<Time> {

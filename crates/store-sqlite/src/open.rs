@@ -65,10 +65,10 @@ fn open(
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
     steadfast_store::failpoint!("open.migrated");
-    let written = node::written(&connection).map_err(failed)?;
+    let reserved = node::reserved(&connection).map_err(failed)?;
     let reader = reader(path).map_err(failed)?;
-    let (clock, commits) = (Arc::new(Clock::new(wall, written)), Arc::new(AtomicU64::new(0)));
-    let writer = Writer::new(connection, owner, Arc::clone(&clock), written, Arc::clone(&commits));
+    let (clock, commits) = (Arc::new(Clock::new(wall, reserved)), Arc::new(AtomicU64::new(0)));
+    let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, Arc::clone(&commits));
     let inner = Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits };
     Ok(Sqlite { inner: Arc::new(inner) })
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use steadfast_engine::Time;
@@ -19,13 +20,17 @@ use crate::job::Job;
 use crate::node;
 use crate::queue::Group;
 
+/// How much time is reserved at once: so long the clock may stand still after a restart, and so long no commit has to write
+/// the time beside what it is there for.
+const AHEAD: Duration = Duration::from_millis(100);
+
 /// Its parts are dropped in this order: the owner's lock only after the file was closed.
 pub(crate) struct Writer {
     connection: Connection,
     _owner: File,
     clock: Arc<Clock>,
-    /// The time that the file has.
-    written: Time,
+    /// No time after this is in the file: the clock starts here when it is opened again.
+    reserved: Time,
     commits: Arc<AtomicU64>,
 }
 
@@ -60,10 +65,10 @@ impl Writer {
         connection: Connection,
         owner: File,
         clock: Arc<Clock>,
-        written: Time,
+        reserved: Time,
         commits: Arc<AtomicU64>,
     ) -> Self {
-        Self { connection, _owner: owner, clock, written, commits }
+        Self { connection, _owner: owner, clock, reserved, commits }
     }
 
     /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
@@ -96,15 +101,16 @@ impl Writer {
         let now = self.clock.now();
         steadfast_store::failpoint!("writer.before_begin");
         self.execute("BEGIN IMMEDIATE")?;
-        if now > self.written {
-            node::tick(&self.connection, now)?;
+        let reserved = if now > self.reserved { now + AHEAD } else { self.reserved };
+        if reserved > self.reserved {
+            node::reserve(&self.connection, reserved)?;
         }
         let results =
             group.iter_mut().map(|job| self.run(&mut **job, now, manner)).collect::<Result<_, _>>()?;
         steadfast_store::failpoint!("writer.before_commit");
         self.execute("COMMIT")?;
         steadfast_store::failpoint!("writer.after_commit");
-        self.written = now;
+        self.reserved = reserved;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(results)
     }

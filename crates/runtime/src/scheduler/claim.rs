@@ -22,7 +22,7 @@ const UNKNOWN_WAITS: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Claiming {
     /// A claim is under way.
-    under_way: bool,
+    pub(super) under_way: bool,
     /// There may be more, as soon as there is room.
     pub(super) again: bool,
     /// How many were asked for.
@@ -56,20 +56,20 @@ impl<S: Store> Scheduler<S> {
         if self.claiming.under_way || self.stopping.is_some() || room == 0 || !self.shared.lease.holds() {
             return;
         }
+        let (shared, most) = (Arc::clone(&self.shared), room.min(MOST_AT_ONCE));
+        let node = shared.lease.node();
         self.claiming.under_way = true;
-        (self.claiming.again, self.claiming.asked) = (false, room.min(MOST_AT_ONCE));
-        let (shared, in_doubt, most) =
-            (Arc::clone(&self.shared), self.claiming.in_doubt, self.claiming.asked);
-        tokio::spawn(async move {
-            let node = shared.lease.node();
-            if in_doubt {
-                shared.tell(Inbox::Holds(shared.store.owned(node).await));
-            }
+        (self.claiming.again, self.claiming.asked) = (false, most);
+        if self.claiming.in_doubt {
+            return self.asked.ask(async move { shared.store.owned(node).await }, Inbox::Holds);
+        }
+        let asking = async move {
             steadfast_store::failpoint!("claim.before");
             let claimed = shared.store.claim(node, most).await;
             steadfast_store::failpoint!("claim.after");
-            shared.tell(Inbox::Claimed(claimed));
-        });
+            claimed
+        };
+        self.asked.ask(asking, Inbox::Claimed);
     }
 
     pub(super) fn claimed(&mut self, claimed: Result<Vec<Claimed>, Error>) {
@@ -145,10 +145,8 @@ impl<S: Store> Scheduler<S> {
         }
         self.claiming.reading_mail = true;
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            let mail = shared.store.unread(shared.lease.node(), MOST_MAIL).await;
-            shared.tell(Inbox::Mail(mail));
-        });
+        let asking = async move { shared.store.unread(shared.lease.node(), MOST_MAIL).await };
+        self.asked.ask(asking, Inbox::Mail);
     }
 
     pub(super) fn mail(&mut self, mail: Result<Vec<Mail>, Error>) {

@@ -48,16 +48,17 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Reads what is in doubt, after a while: a store that has just failed is left alone.
-    pub(super) fn reread_soon(&self) {
+    pub(super) fn reread_soon(&mut self) {
         if self.doubts.is_empty() {
             return;
         }
         let (shared, tasks) = (Arc::clone(&self.shared), self.doubts.keys().copied().collect::<Vec<_>>());
-        tokio::spawn(async move {
+        let wanted = tasks.clone();
+        let asking = async move {
             shared.clock.sleep(LOOK_AGAIN).await;
-            let read = shared.store.read(tasks.clone()).await;
-            shared.tell(Inbox::Reread(tasks, read));
-        });
+            shared.store.read(wanted).await
+        };
+        self.asked.ask(asking, |read| Inbox::Reread(tasks, read));
     }
 
     pub(super) fn reread(&mut self, tasks: &[TaskId], read: Result<Vec<Option<Stored>>, Error>) {
@@ -117,11 +118,13 @@ impl<S: Store> Scheduler<S> {
         self.owned.insert(id, owned);
     }
 
-    /// After a claim of which nobody knows what became: what this node owns, and does not hold, is looked at.
+    /// After a claim of which nobody knows what became: what this node owns, and does not hold, is looked at. Then it can
+    /// claim again.
     pub(super) fn holds(&mut self, tasks: Result<Vec<TaskId>, Error>) {
+        self.claiming.under_way = false;
         match tasks {
             Ok(tasks) => {
-                self.claiming.in_doubt = false;
+                (self.claiming.in_doubt, self.claiming.again) = (false, true);
                 for task in tasks {
                     let here = self.owned.contains_key(&task)
                         || self.submitting.contains_key(&task)

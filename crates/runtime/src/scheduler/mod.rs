@@ -4,6 +4,7 @@
 //! attempts are dispatched. A write that is refused means that somebody else has the task: it is dropped. A write of which
 //! nobody knows what became is read back before anything else happens to its task.
 
+mod asked;
 mod claim;
 mod doubt;
 mod fold;
@@ -33,6 +34,7 @@ use crate::error::ErrorKind;
 use crate::message::Request;
 use crate::shared::Shared;
 use crate::stats::count;
+use asked::Asked;
 use doubt::Doubt;
 use owned::{Happening, Owned};
 use slots::Slots;
@@ -52,9 +54,9 @@ pub(crate) enum Inbox {
     /// There may be something to claim, or mail.
     Look,
     /// Submissions are stored, or not.
-    Stored(Vec<TaskId>, Result<Vec<steadfast_store::Submitted>, Arc<Error>>),
+    Stored(Vec<TaskId>, Result<Vec<steadfast_store::Submitted>, Error>),
     /// Writes are done, or not, each by the epoch that it was made under.
-    Written(Vec<(TaskId, u64)>, Result<Vec<Written>, Arc<Error>>),
+    Written(Vec<(TaskId, u64)>, Result<Vec<Written>, Error>),
     /// What was claimed.
     Claimed(Result<Vec<Claimed>, Error>),
     /// Mail of owned tasks.
@@ -87,6 +89,7 @@ pub(crate) struct Scheduler<S> {
     /// Services with free places, and somebody in line.
     to_serve: HashSet<Arc<str>>,
     out: save::Out,
+    asked: Asked,
     claiming: claim::Claiming,
     /// Tasks that are open in the store, as far as this node knows.
     open: u64,
@@ -108,6 +111,7 @@ impl<S: Store> Scheduler<S> {
             dirty: HashSet::new(),
             to_serve: HashSet::new(),
             out: save::Out::default(),
+            asked: Asked::default(),
             claiming: claim::Claiming::default(),
             open,
             stopping: None,
@@ -121,15 +125,22 @@ impl<S: Store> Scheduler<S> {
         let mut ends_at = Moment::FAR;
         loop {
             let rest = self.next_timer().min(look_at.min(ends_at).since(self.shared.clock.now()));
-            tokio::select! {
-                biased;
-                _ = inbox.recv_many(&mut taken, MOST_AT_ONCE) => {}
-                () = self.shared.clock.sleep(rest) => {}
+            taken.extend(std::iter::from_fn(|| self.asked.ready()));
+            if taken.is_empty() {
+                tokio::select! {
+                    biased;
+                    answer = self.asked.next() => taken.push(answer),
+                    _ = inbox.recv_many(&mut taken, MOST_AT_ONCE) => {}
+                    () = self.shared.clock.sleep(rest) => {}
+                }
             }
             if !taken.is_empty() {
                 // What is ready beside it goes first, so that its messages share a write with these: under load that makes
-                // few large batches out of many small ones, and alone it costs a microsecond.
-                tokio::task::yield_now().await;
+                // few large batches out of many small ones. A task that is alone has nobody to wait for.
+                if self.owned.len() + self.submitting.len() > 1 {
+                    tokio::task::yield_now().await;
+                }
+                taken.extend(std::iter::from_fn(|| self.asked.ready()));
                 while taken.len() < MOST_AT_ONCE
                     && let Ok(message) = inbox.try_recv()
                 {

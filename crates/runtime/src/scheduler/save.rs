@@ -39,26 +39,28 @@ impl<S: Store> Scheduler<S> {
         if !self.out.submissions.is_empty() {
             let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.submissions));
             let tasks = batch.iter().map(|new| new.id).collect();
-            tokio::spawn(async move {
+            let asking = async move {
                 steadfast_store::failpoint!("submit.before");
-                let stored = shared.store.submit(batch).await.map_err(Arc::new);
+                let stored = shared.store.submit(batch).await;
                 steadfast_store::failpoint!("submit.after");
-                shared.tell(Inbox::Stored(tasks, stored));
-            });
+                stored
+            };
+            self.asked.ask(asking, |stored| Inbox::Stored(tasks, stored));
         }
         if !self.out.writes.is_empty() {
             let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.writes));
             let tasks = batch.iter().map(|write| (write.task, write.guard.epoch)).collect();
-            tokio::spawn(async move {
+            let asking = async move {
                 steadfast_store::failpoint!("write.before");
-                let written = shared.store.write(batch).await.map_err(Arc::new);
+                let written = shared.store.write(batch).await;
                 steadfast_store::failpoint!("write.after");
-                shared.tell(Inbox::Written(tasks, written));
-            });
+                written
+            };
+            self.asked.ask(asking, |written| Inbox::Written(tasks, written));
         }
     }
 
-    pub(super) fn written(&mut self, tasks: &[(TaskId, u64)], written: Result<Vec<Written>, Arc<Error>>) {
+    pub(super) fn written(&mut self, tasks: &[(TaskId, u64)], written: Result<Vec<Written>, Error>) {
         match written {
             Ok(written) => {
                 for ((task, epoch), written) in tasks.iter().zip(written) {

@@ -100,11 +100,12 @@ impl<S: Store> Scheduler<S> {
         (owned, folded)
     }
 
-    pub(super) fn stored(&mut self, tasks: &[TaskId], stored: Result<Vec<Submitted>, Arc<StoreError>>) {
+    pub(super) fn stored(&mut self, tasks: &[TaskId], stored: Result<Vec<Submitted>, StoreError>) {
         match stored {
             Ok(stored) => tasks.iter().zip(stored).for_each(|(task, stored)| self.settle(*task, stored)),
             Err(error) => {
                 self.shared.store_failed("tasks were not submitted, or nobody knows", &error);
+                let error = Arc::new(error);
                 for task in tasks {
                     self.submission_failed(*task, &error);
                 }
@@ -134,33 +135,32 @@ impl<S: Store> Scheduler<S> {
         let Some(submitting) = self.submitting.remove(&id) else { return };
         let Submitting { told, owned, workflow } = submitting;
         let answer = match stored {
-            Submitted::New | Submitted::Again => {
-                self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
-                match owned {
-                    Some((owned, folded)) => self.take_up(id, owned, folded),
-                    None => self.claiming.again = true,
-                }
-                Ok((id, true))
-            }
-            Submitted::Seen(first) | Submitted::OtherInput(first) => {
-                self.open = self.open.saturating_sub(1);
-                if let Some((owned, folded)) = owned {
-                    self.unsent(owned, folded);
-                }
-                match stored {
-                    Submitted::OtherInput(_) => Err(ErrorKind::OtherInput(first).into()),
-                    _ => Ok((first, false)),
-                }
-            }
+            Submitted::New | Submitted::Again => Ok((id, true)),
+            Submitted::Seen(first) => Ok((first, false)),
+            Submitted::OtherInput(first) => Err(ErrorKind::OtherInput(first).into()),
         };
+        let is_new = matches!(answer, Ok((_, true)));
+        if is_new {
+            self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
+            // Only what is submitted here: whoever submits waits for the end, most often.
+            let held = owned.as_ref().is_some_and(|(owned, _)| !owned.task.state().is_at_rest());
+            self.shared.watchers.holds(id, held);
+        }
         steadfast_store::failpoint!("submit.before_told");
+        // Before its first attempt begins: what is woken last runs first, and that is to be the attempt.
         let _ = told.send(answer);
+        match owned {
+            Some((owned, folded)) if is_new => self.take_up(id, owned, folded),
+            Some((owned, folded)) => drop(self.unsent(owned, folded)),
+            None => self.claiming.again |= is_new,
+        }
+        if !is_new {
+            self.open = self.open.saturating_sub(1);
+        }
     }
 
     /// The task is stored with its first steps: they are sent.
     fn take_up(&mut self, id: TaskId, owned: Owned, folded: Folded) {
-        // Only what is submitted here: whoever submits waits for the end, most often.
-        self.shared.watchers.holds(id, !owned.task.state().is_at_rest());
         let changed: Vec<_> = folded.changed.into_iter().collect();
         let task = (&owned.task, Some(&owned.known));
         self.shared.watchers.written(id, &owned.workflow, task, &changed, folded.state_changed);
