@@ -119,11 +119,14 @@ pub struct Failure {
 
 /// Whether a failed attempt may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Effect {
     /// It has not.
     None,
     /// It may have.
     Possible,
+    /// It has not, and no attempt before it has: the service said no for good, and all of them had one key.
+    Refused,
 }
 
 /// What a step waits for that is not its turn.
@@ -137,4 +140,6 @@ pub enum Block {
     Limit,
     /// Nobody here knows how to carry the step out.
     NoHandler,
+    /// The process died under it before, and under another that runs now: which of them did it shows when they run apart.
+    Suspect,
 }

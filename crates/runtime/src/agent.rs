@@ -163,7 +163,7 @@ fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> 
     let failure = Failure {
         kind: Arc::from(shortened(format!("{kind}: {words}"))),
         calls: story.attempts(),
-        effect: if may_have_happened(error, story) { Effect::Possible } else { Effect::None },
+        effect: effect_of(error, story),
         again: error.next_try_in().map(|wait| match error.stop() {
             // A first call is not charged to the budget: a step that came back at once would go around it.
             Stop::BudgetSpent => now + wait.max(BUDGET_WAIT),
@@ -175,13 +175,16 @@ fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> 
 
 /// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had
 /// one key. A handler that panicked has not.
-fn may_have_happened(error: &Error<Fault>, story: &Story) -> bool {
+fn effect_of(error: &Error<Fault>, story: &Story) -> Effect {
     if error.failure().is_some_and(|last| last.class() == Class::Terminal && last.kind() != PANIC) {
-        return false;
+        return Effect::Refused;
     }
     let all_kept = usize::try_from(story.attempts()) == Ok(story.tried().len());
     let possible = steadfast_resilience::Effect::Possible;
-    !all_kept || story.tried().iter().any(|tried| tried.failure.effect() == possible)
+    match !all_kept || story.tried().iter().any(|tried| tried.failure.effect() == possible) {
+        true => Effect::Possible,
+        false => Effect::None,
+    }
 }
 
 fn shortened(mut words: String) -> String {

@@ -32,7 +32,7 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Said {
     Completed(Arc<[u8]>),
-    Failed { kind: Arc<str>, calls: u32, possible: bool, again: Option<Time> },
+    Failed { kind: Arc<str>, calls: u32, effect: Effect, again: Option<Time> },
     NotMade { until: Time },
 }
 
@@ -40,12 +40,9 @@ impl Request {
     pub(crate) fn answer(step: StepId, attempt: u32, answer: &Answer, output: Option<&Payload>) -> Self {
         let said = match answer {
             Answer::Completed => Said::Completed(output.cloned().unwrap_or_default()),
-            Answer::Failed(Failure { kind, calls, effect, again }) => Said::Failed {
-                kind: Arc::clone(kind),
-                calls: *calls,
-                possible: *effect == Effect::Possible,
-                again: *again,
-            },
+            Answer::Failed(Failure { kind, calls, effect, again }) => {
+                Said::Failed { kind: Arc::clone(kind), calls: *calls, effect: *effect, again: *again }
+            }
             Answer::NotMade { until, .. } => Said::NotMade { until: *until },
         };
         Self::Answer(Report { step, attempt, said })
@@ -67,8 +64,7 @@ impl Request {
             Self::Answer(Report { step, attempt, said }) => {
                 let (answer, output) = match said {
                     Said::Completed(output) => (Answer::Completed, Some(output)),
-                    Said::Failed { kind, calls, possible, again } => {
-                        let effect = if possible { Effect::Possible } else { Effect::None };
+                    Said::Failed { kind, calls, effect, again } => {
                         (Answer::Failed(Failure { kind, calls, effect, again }), None)
                     }
                     Said::NotMade { until } => {

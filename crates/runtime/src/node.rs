@@ -227,7 +227,7 @@ impl<S: Store> Node<S> {
     /// Waits until a task is at rest, wherever that happens. One that ends on this node is not read from the store.
     ///
     /// # Errors
-    /// The store's, a task that does not exist.
+    /// The store's, a task that does not exist; the node has stopped before the task was at rest.
     pub async fn rested(&self, task: TaskId) -> Result<Rested, Error> {
         let mut looks = false;
         loop {
@@ -235,16 +235,22 @@ impl<S: Store> Node<S> {
             let mut notified = std::pin::pin!(waiting.notify.notified());
             notified.as_mut().enable();
             // What is held here is not at rest, as far as this node knows: the store is not asked at first.
-            if looks || !self.shared.watchers.is_held(task) {
+            let stopped = self.shared.inbox.is_closed();
+            if looks || stopped || !self.shared.watchers.is_held(task) {
                 let read = self.read(task).await;
-                if read.as_ref().map_or(true, |stored| stored.task.state().is_at_rest()) {
+                let rests = read.as_ref().map_or(true, |stored| stored.task.state().is_at_rest());
+                if rests || stopped {
                     self.shared.watchers.forget(task);
-                    return read.map(|stored| Rested { task: stored.task, known: Known::default() });
+                    let stored = read?;
+                    let workflow = self.shared.workflow_of(&stored).cloned();
+                    let rested = Rested { task: stored.task, known: Known::default(), workflow };
+                    return if rests { Ok(rested) } else { Err(ErrorKind::ShuttingDown.into()) };
                 }
             }
             looks = true;
             tokio::select! {
                 () = notified => {}
+                () = self.shared.inbox.closed() => {}
                 () = self.shared.clock.sleep(LOOK_FOR_END) => {}
             }
             if let Some(rested) = waiting.rested.get() {

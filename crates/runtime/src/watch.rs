@@ -51,6 +51,8 @@ pub struct Rested {
     pub task: Task,
     /// What is known of its input and outputs without asking the store.
     pub known: Known,
+    /// Its workflow; `None` if this program does not know it in that version and shape.
+    pub workflow: Option<Arc<Workflow>>,
 }
 
 /// Those who wait for the end of one task.
@@ -109,11 +111,12 @@ impl Watchers {
         }
     }
 
-    fn rests(&self, id: TaskId, task: &Task, known: Option<&Known>) {
+    fn rests(&self, id: TaskId, workflow: &Arc<Workflow>, task: &Task, known: Option<&Known>) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         if let Some(waiting) = waiting {
             let known = known.cloned().unwrap_or_default();
-            let _ = waiting.rested.set(Rested { task: task.clone(), known });
+            let workflow = Some(Arc::clone(workflow));
+            let _ = waiting.rested.set(Rested { task: task.clone(), known, workflow });
             waiting.notify.notify_waiters();
         }
     }
@@ -130,7 +133,7 @@ impl Watchers {
     pub(crate) fn written(
         &self,
         id: TaskId,
-        workflow: &Workflow,
+        workflow: &Arc<Workflow>,
         (task, known): (&Task, Option<&Known>),
         changed: &[StepId],
         state_changed: bool,
@@ -148,7 +151,7 @@ impl Watchers {
             }
         }
         if task.state().is_at_rest() {
-            self.rests(id, task, known);
+            self.rests(id, workflow, task, known);
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Workflow {
     services: Vec<Service>,
     /// By step: all steps before it, at whatever distance.
     ancestors: Vec<Vec<StepId>>,
+    /// The step whose output is the task's.
+    result: Option<StepId>,
 }
 
 impl Workflow {
@@ -70,7 +72,19 @@ impl Workflow {
         }
         let ancestors = definition.ids().map(|id| ancestors(&definition, id)).collect();
         let (name, shape) = (Arc::from(definition.name()), definition.shape());
-        Ok(Self { definition, name, shape, steps, services, ancestors })
+        Ok(Self { definition, name, shape, steps, services, ancestors, result: None })
+    }
+
+    /// The step whose output is the task's.
+    #[must_use]
+    pub fn returning(self, result: Option<StepId>) -> Self {
+        Self { result, ..self }
+    }
+
+    /// The step whose output is the task's, if one is.
+    #[must_use]
+    pub fn result(&self) -> Option<StepId> {
+        self.result
     }
 
     /// The same workflow with other code, made from its own: for tests that let steps fail. `true` is an undo.
@@ -92,6 +106,7 @@ impl Workflow {
             steps: steps.collect(),
             services: self.services.clone(),
             ancestors: self.ancestors.clone(),
+            result: self.result,
         }
     }
 

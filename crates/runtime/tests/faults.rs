@@ -10,7 +10,7 @@ use common::flaky::Flaky;
 use common::*;
 use steadfast_engine::{Cause, StepState, TaskState};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{ErrorKind, Settings, What};
+use steadfast_runtime::{ErrorKind, Node, Settings, What};
 use steadfast_store::{Hold, Memory, Nodes as _, Tasks as _, Write};
 
 /// Quick leases, so that tests are short to read.
@@ -62,6 +62,54 @@ async fn a_step_under_which_processes_keep_dying_goes_to_an_operator() {
     let a = workflow.definition().step_named("a").unwrap();
     assert_eq!((state(&ended), books.calls("a")), (TaskState::Failed, 3));
     assert_eq!(ended.task.head().ending.as_ref().unwrap().cause, Cause::OwnerDied(a));
+}
+
+/// A step that kills its process does not take its neighbours along: before the third death they run one at a time.
+#[tokio::test(start_paused = true)]
+async fn only_the_step_that_kills_goes_to_an_operator() {
+    let flow = |name, act| Flow::new(name).step(step("a"), service("svc"), always(act)).build();
+    let (killer, kills) = flow("killer", Act::Hang);
+    let (neighbour, lives) = flow("neighbour", Act::Take(s(3)));
+    let store = memory();
+    let start = || async {
+        let known = known(&[&killer, &neighbour]);
+        Node::start(store.clone(), known, quick(), Clock::tokio()).await.unwrap()
+    };
+    let mut node = start().await;
+    let neighbours = submit_many(&node, &neighbour, 5).await;
+    let bad = submit(&node, &killer).await;
+    for deaths in 1..=3 {
+        while kills.calls("a") < deaths {
+            sleep(s(1)).await;
+        }
+        drop(node);
+        sleep(s(3)).await;
+        node = start().await;
+    }
+    let ended = node.at_rest(bad).await.unwrap();
+    let a = killer.definition().step_named("a").unwrap();
+    assert_eq!(ended.task.head().ending.as_ref().unwrap().cause, Cause::OwnerDied(a));
+    for task in neighbours {
+        assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
+    }
+    assert!(lives.calls("a") > 5, "they had died with it: {}", lives.calls("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_task_is_told_that_the_node_has_stopped() {
+    let (workflow, _) = saga([always(Act::Hang), always(Act::Succeed), always(Act::Succeed)], fine());
+    let mut settings = quick();
+    settings.grace = s(1);
+    let node = Arc::new(node_with(memory(), &workflow, settings).await);
+    let task = submit(&node, &workflow).await;
+    let waits = tokio::spawn({
+        let node = Arc::clone(&node);
+        async move { node.at_rest(task).await }
+    });
+    sleep(s(1)).await;
+    node.shut_down().await.unwrap();
+    assert_eq!(*waits.await.unwrap().unwrap_err().kind(), ErrorKind::ShuttingDown);
+    assert_eq!(*node.at_rest(task).await.unwrap_err().kind(), ErrorKind::ShuttingDown);
 }
 
 #[tokio::test(start_paused = true)]

@@ -132,6 +132,13 @@ async fn a_cancelled_task_is_undone_as_a_whole() {
     let ended = node.at_rest(task).await.unwrap();
     assert_eq!((state(&ended), books.calls("c")), (TaskState::Undone, 0));
     assert_eq!((books.calls("undo a"), books.calls("undo b")), (1, 1), "what ran beside has ended first");
+    let b = workflow.definition().step_named("b");
+    let kept = node.payload(PayloadKey { task, step: b }).await.unwrap();
+    assert_eq!(
+        kept.as_deref(),
+        Some(b"\"b\"".as_slice()),
+        "its output came when the task was ending already"
+    );
     let why = &ended.task.head().ending.as_ref().unwrap().cause;
     assert_eq!(*why, Cause::Cancelled { by: Arc::from("ann"), why: Arc::from("a typo") });
     assert_eq!(*node.ask(task, &cancel).await.unwrap_err().kind(), ErrorKind::Ended(task));

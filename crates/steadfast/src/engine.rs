@@ -70,7 +70,7 @@ impl Engine {
         if *stored.workflow != *workflow.name() {
             return Err(other_workflow(id, &stored.workflow));
         }
-        Ok(Task::new(id, Arc::clone(&self.node), workflow.result))
+        Ok(Task::new(id, Arc::clone(&self.node)))
     }
 
     /// Everything that happens to tasks on this engine from now on.
@@ -199,7 +199,7 @@ where
         let checked = taken.and_then(|input| self.check(&input).map(|()| input));
         let Submit { engine, workflow, key, namespace, .. } = self;
         Box::pin(async move {
-            let (inner, result) = (&workflow.inner, workflow.result);
+            let inner = &workflow.inner;
             let definition = inner.definition();
             if engine.node.workflow(definition.name(), definition.version()).is_none() {
                 let message = format!(
@@ -211,7 +211,7 @@ where
             }
             let new = New { workflow: Arc::clone(inner), namespace, key, input: checked? };
             let submitted = engine.node.submit(new).await?;
-            Ok(Task::new(submitted.task, Arc::clone(&engine.node), result))
+            Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use steadfast_engine::{Block, Cause, Definition, StepId, StepState, TaskState, Time, UndoState};
+use steadfast_engine::{Cause, StepId, StepState, TaskState, UndoState};
 use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
@@ -16,7 +16,6 @@ use crate::error::{Code, Error};
 pub struct Task<Out> {
     id: TaskId,
     node: Arc<Node<AnyStore>>,
-    result: Option<StepId>,
     output: PhantomData<fn() -> Out>,
 }
 
@@ -53,8 +52,8 @@ impl fmt::Display for Why {
 }
 
 impl<Out> Task<Out> {
-    pub(crate) fn new(id: TaskId, node: Arc<Node<AnyStore>>, result: Option<StepId>) -> Self {
-        Self { id, node, result, output: PhantomData }
+    pub(crate) fn new(id: TaskId, node: Arc<Node<AnyStore>>) -> Self {
+        Self { id, node, output: PhantomData }
     }
 
     /// Its id, by which it is found again.
@@ -119,8 +118,18 @@ impl<Out: DeserializeOwned> Task<Out> {
     }
 
     async fn completed(&self, rested: &Rested) -> Result<Out, Error> {
-        let known = self.result.and_then(|step| rested.known.output(step));
-        let read = match self.result.filter(|_| known.is_none()) {
+        let Some(workflow) = &rested.workflow else {
+            let message = format!(
+                "task {} has completed, and this program does not know its workflow in the version and shape that it \
+                 has: register it to read the result",
+                self.id
+            );
+            return Err(Error::new(Code::UnknownWorkflow, message));
+        };
+        // The one that its own version names: another may have it elsewhere.
+        let result = workflow.result();
+        let known = result.and_then(|step| rested.known.output(step));
+        let read = match result.filter(|_| known.is_none()) {
             Some(step) => self.node.payload(PayloadKey { task: self.id, step: Some(step) }).await?,
             None => None,
         };
@@ -137,7 +146,7 @@ impl<Out: DeserializeOwned> Task<Out> {
 
 impl<Out> Clone for Task<Out> {
     fn clone(&self) -> Self {
-        Self::new(self.id, Arc::clone(&self.node), self.result)
+        Self::new(self.id, Arc::clone(&self.node))
     }
 }
 
@@ -192,72 +201,12 @@ impl Status {
             last_failure: record.last_failure.clone(),
         });
         let why = match known {
-            Some(definition) => words(stored, definition, node.now()),
+            Some(definition) => stored.task.in_words(definition, node.now()),
             None => format!(
                 "it waits: this program does not know workflow `{}` version {} in the shape that the task has",
                 stored.workflow, stored.version
             ),
         };
         Self { state: stored.task.state(), why, steps: steps.collect() }
-    }
-}
-
-/// Why a task does not move, or how it has ended.
-fn words(stored: &Stored, definition: &Definition, now: Time) -> String {
-    let task = &stored.task;
-    let name = |id: StepId| definition.step(id).name();
-    if let Some(ending) = &task.head().ending {
-        let failure =
-            |id: StepId| task.step(id).last_failure.as_deref().unwrap_or("it did not answer in time");
-        let cause = match &ending.cause {
-            Cause::StepFailed(id) => format!("step `{}` failed: {}", name(*id), failure(*id)),
-            Cause::OutcomeUnknown(id) => {
-                format!("nobody knows whether step `{}` happened: {}", name(*id), failure(*id))
-            }
-            Cause::OwnerDied(id) => {
-                format!("the process died three times while step `{}` ran: it may be the killer", name(*id))
-            }
-            Cause::Deadline => "its deadline has passed".to_owned(),
-            Cause::Cancelled { by, why } => format!("cancelled by {by}: {why}"),
-            _ => "it ends".to_owned(),
-        };
-        let stuck: Vec<_> = task
-            .rows()
-            .filter(|(_, record)| record.undo == UndoState::Failed)
-            .map(|(id, record)| {
-                let failure = record.last_failure.as_deref().unwrap_or("it is not known whether it happened");
-                format!("`{}` could not be undone: {failure}", name(id))
-            })
-            .collect();
-        return match stuck.is_empty() {
-            true => cause,
-            false => format!("{cause}; {}", stuck.join("; ")),
-        };
-    }
-    match task.state() {
-        TaskState::Pending => "nobody has begun with it yet".to_owned(),
-        TaskState::Completed => "it is done".to_owned(),
-        _ => {
-            let open = task.rows().filter_map(|(id, record)| {
-                let in_time = |time: Option<Time>| time.map_or(0, |time| time.since(now).as_secs());
-                let what = match record.state {
-                    StepState::Running => {
-                        format!("an attempt runs, for {} s at most", in_time(record.complete_by))
-                    }
-                    StepState::Ready => "it waits for a place at its service".to_owned(),
-                    StepState::Waiting => format!("the next attempt is in {} s", in_time(record.not_before)),
-                    StepState::Parked => {
-                        let block = match record.blocked_on {
-                            Some(Block::Breaker) => "its circuit breaker is open",
-                            _ => "its service has no room",
-                        };
-                        format!("{block}; asked again in {} s", in_time(record.not_before))
-                    }
-                    _ => return None,
-                };
-                Some(format!("`{}`: {what}", name(id)))
-            });
-            open.collect::<Vec<_>>().join("; ")
-        }
     }
 }

@@ -19,7 +19,6 @@ use crate::step::{StepBuilder, StepRef, with_context, with_context_blocking};
 /// A workflow that takes `In` and gives `Out`. Clones are one and the same.
 pub struct Workflow<In, Out = ()> {
     pub(crate) inner: Arc<steadfast_runtime::Workflow>,
-    pub(crate) result: Option<StepId>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -60,7 +59,7 @@ impl<In, Out> Workflow<In, Out> {
 
 impl<In, Out> Clone for Workflow<In, Out> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), result: self.result, types: PhantomData }
+        Self { inner: Arc::clone(&self.inner), types: PhantomData }
     }
 }
 
@@ -163,7 +162,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         let definition = definition.map_err(|invalid: Invalid| Error::from(invalid))?;
         let inner = steadfast_runtime::Workflow::new(definition, self.code, self.services)
             .map_err(Error::workflow)?;
-        Ok(Workflow { inner: Arc::new(inner), result, types: PhantomData })
+        Ok(Workflow { inner: Arc::new(inner.returning(result)), types: PhantomData })
     }
 }
 

@@ -78,6 +78,37 @@ async fn a_task_outlives_its_engine_and_goes_on_from_where_it_was() {
     assert!(history.len() >= 3 && history.windows(2).all(|pair| pair[0].revision < pair[1].revision));
 }
 
+/// The result is the one that the task's own version names, also when it is asked for by another.
+#[tokio::test]
+async fn an_upgrade_does_not_change_what_an_earlier_task_gives_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::standard("svc");
+    let version = |version: u32, names: &'static [&'static str]| {
+        let mut flow = Workflow::<u32>::builder("grows").version(version);
+        let mut steps = names.iter().map(|name| {
+            let step = flow
+                .step(name, &service, move |_| async move { Ok::<_, Failure>(format!("{name}, {version}")) });
+            step.nothing_to_undo().add()
+        });
+        let result = steps.find(|step| step.name() == "b").unwrap();
+        steps.for_each(drop);
+        flow.returns(result).unwrap()
+    };
+    let (old, new) = (version(1, &["a", "b"]), version(2, &["b", "a", "c"]));
+    let engine = Engine::builder(address(&folder)).workflow(&old).workflow(&new).start().await.unwrap();
+    let task = engine.submit(&old, &1).key("one").await.unwrap();
+    let first = Outcome::Completed("b, 1".to_owned());
+    assert_eq!(task.outcome().await.unwrap(), first);
+    assert_eq!(engine.submit(&new, &1).key("one").await.unwrap().outcome().await.unwrap(), first);
+    assert_eq!(engine.task(&new, task.id()).await.unwrap().outcome().await.unwrap(), first);
+    let id = task.id();
+    drop(task);
+    engine.shut_down().await.unwrap();
+    let engine = Engine::builder(address(&folder)).workflow(&new).start().await.unwrap();
+    let error = engine.task(&new, id).await.unwrap().outcome().await.unwrap_err();
+    assert_eq!(error.code(), Code::UnknownWorkflow, "{error}");
+}
+
 #[tokio::test]
 async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() {
     let folder = tempfile::tempdir().unwrap();

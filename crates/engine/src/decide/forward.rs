@@ -85,10 +85,15 @@ impl Draft<'_> {
     }
 
     pub(super) fn failed(&mut self, id: StepId, failure: &Failure) {
+        let one_key = self.definition.step(id).is_idempotent();
         self.change(id, |record| {
             record.failures = record.failures.saturating_add(1);
             record.calls = record.calls.saturating_add(failure.calls);
-            record.may_have_happened |= failure.effect == Effect::Possible;
+            match failure.effect {
+                Effect::None => {}
+                Effect::Possible => record.may_have_happened = true,
+                Effect::Refused => record.may_have_happened &= !one_key,
+            }
             record.last_failure = Some(failure.kind.clone());
         });
         if failure.effect == Effect::Possible {
@@ -112,11 +117,12 @@ impl Draft<'_> {
     }
 
     /// An attempt that gave no answer may have happened.
-    pub(super) fn silent(&mut self, id: StepId) {
+    pub(super) fn silent(&mut self, id: StepId, why: &str) {
         self.change(id, |record| {
             record.failures = record.failures.saturating_add(1);
             record.calls = record.calls.saturating_add(1);
             record.may_have_happened = true;
+            record.last_failure = Some(Arc::from(why));
         });
         self.pass_no_return(id);
         let (failures, recovery) = (self.record(id).failures, self.definition.step(id).recoveries());

@@ -153,8 +153,8 @@ impl Draft<'_> {
             return Err(Ignored::NotDue);
         }
         match record.is_undoing() {
-            true => self.undo_silent(id),
-            false => self.silent(id),
+            true => self.undo_silent(id, NO_ANSWER),
+            false => self.silent(id, NO_ANSWER),
         }
         Ok(())
     }
@@ -168,12 +168,12 @@ impl Draft<'_> {
         });
         match (undoing, deaths >= MAX_OWNER_DEATHS) {
             (true, true) => self.give_undo_up(id),
-            (true, false) => self.undo_silent(id),
+            (true, false) => self.undo_silent(id, OWNER_DIED),
             (false, true) => {
                 self.unknown(id);
                 self.end(End::Fail, Cause::OwnerDied(id));
             }
-            (false, false) => self.silent(id),
+            (false, false) => self.silent(id, OWNER_DIED),
         }
         Ok(())
     }
@@ -202,4 +202,8 @@ impl Draft<'_> {
 }
 
 /// How often a process may die under a step before an operator has to look: it may be the killer.
-const MAX_OWNER_DEATHS: u32 = 3;
+pub(crate) const MAX_OWNER_DEATHS: u32 = 3;
+/// How an attempt failed that did not answer in time.
+const NO_ANSWER: &str = "no-answer: it did not answer by its complete-by";
+/// How an attempt failed that ran in a process that is dead.
+const OWNER_DIED: &str = "owner-died: the process died while it ran";

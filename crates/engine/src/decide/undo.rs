@@ -1,5 +1,7 @@
 //! The undo of a task: what was done, in reverse order.
 
+use std::sync::Arc;
+
 use super::Followed;
 use super::draft::Draft;
 use crate::definition::StepId;
@@ -72,7 +74,10 @@ impl Draft<'_> {
     /// The undo of a step is to be made, and its failures are counted from here.
     fn arm(&mut self, id: StepId, state: StepState) {
         self.turn(id, Turn::Undo(UndoState::Pending, state));
-        self.change(id, |record| (record.failures, record.calls, record.owner_deaths) = (0, 0, 0));
+        self.change(id, |record| {
+            (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
+            record.last_failure = None;
+        });
     }
 
     /// Begins the undo of a step if everything that came after it is undone, at whatever distance.
@@ -151,9 +156,10 @@ impl Draft<'_> {
         }
     }
 
-    pub(super) fn undo_silent(&mut self, id: StepId) {
+    pub(super) fn undo_silent(&mut self, id: StepId, why: &str) {
         let failures = self.change(id, |record| {
             record.failures = record.failures.saturating_add(1);
+            record.last_failure = Some(Arc::from(why));
             record.failures
         });
         let recovery = self.definition.step(id).undo_settings().map(|undo| undo.recovery).unwrap_or_default();

@@ -3,6 +3,7 @@
 mod check;
 mod record;
 mod state;
+mod words;
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{StepState, UndoState};
+use crate::decide::MAX_OWNER_DEATHS;
 use crate::definition::{OnFailure, Step};
 use crate::event::Block;
 use crate::time::Time;
@@ -54,8 +55,16 @@ impl Record {
         }
     }
 
+    /// Whether one more death of a process under it would put the task into an operator's hands. Such steps are to run one
+    /// at a time, so that the others do not pay for the one that kills.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.owner_deaths + 1 >= MAX_OWNER_DEATHS
+    }
+
     /// Whether its undo has begun, so that attempts are of the undo.
-    pub(crate) fn is_undoing(&self) -> bool {
+    #[must_use]
+    pub fn is_undoing(&self) -> bool {
         self.undo != UndoState::None
     }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Ask, Dispatch, Event, Plan, StepId, Time, decide};
+use steadfast_engine::{Answer, Ask, Block, Dispatch, Event, Plan, StepId, Task, Time, decide};
 use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
@@ -18,6 +18,8 @@ use crate::stats::count;
 
 /// How long a task is put away that cannot go on.
 const PUT_AWAY: Duration = Duration::from_secs(60);
+/// How long a step waits that has to run apart from another.
+const SUSPECT_WAITS: Duration = Duration::from_secs(2);
 
 /// What a fold has come to.
 #[derive(Default)]
@@ -73,6 +75,7 @@ impl<S: Store> Scheduler<S> {
             folded.mail_read = folded.mail_read.max(happening.mail);
             // The time is asked for each: it must not be earlier than what the event came from.
             let now = self.shared.now();
+            let output = of_a_step(&owned.task, &happening);
             let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
             if let Some(ignored) = plan.ignored() {
                 self.ignored(owned, &happening.event, ignored);
@@ -80,12 +83,9 @@ impl<S: Store> Scheduler<S> {
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
             folded.dispatches.extend_from_slice(plan.dispatches());
-            if let (Event::Answered { step, answer: Answer::Completed, .. }, None, Some(output)) =
-                (&happening.event, plan.ignored(), &happening.output)
-                && owned.task.step(*step).state == steadfast_engine::StepState::Completed
-            {
-                owned.keep_output(*step, output);
-                folded.outputs.push((*step, Arc::clone(output)));
+            if let (Some((step, output)), None) = (output, plan.ignored()) {
+                owned.keep_output(step, &output);
+                folded.outputs.push((step, output));
             }
             folded.acts_on.push(happening);
             for ask in plan.asks() {
@@ -123,6 +123,11 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             Ask::Permit(_) if self.stopping.is_some() => {}
+            Ask::Permit(step) if self.must_run_apart(id, owned, step) => {
+                let until = Some(self.shared.now() + SUSPECT_WAITS);
+                let event = Event::Refused { step, block: Block::Suspect, until };
+                owned.waiting.push_front(Happening::of(event));
+            }
             Ask::Permit(step) => {
                 let name = owned.workflow.service(step).name();
                 let permit = self.slots.get_mut(name).map(|slots: &mut Slots| slots.take(id, step));
@@ -130,13 +135,31 @@ impl<S: Store> Scheduler<S> {
                     Some(Permit::Granted) => Event::Granted { step },
                     Some(Permit::Open(wait)) => {
                         let until = Some(self.shared.now() + wait);
-                        Event::Refused { step, block: steadfast_engine::Block::Breaker, until }
+                        Event::Refused { step, block: Block::Breaker, until }
                     }
                     Some(Permit::InLine) | None => return,
                 };
                 owned.waiting.push_front(Happening::of(event));
             }
         }
+    }
+
+    /// Whether a process died under a step so often that it runs only when no other such step does. If none does, this one
+    /// has its turn.
+    fn must_run_apart(&mut self, id: TaskId, owned: &Owned, step: StepId) -> bool {
+        if !owned.task.step(step).is_suspect() {
+            return false;
+        }
+        let busy = |task: &TaskId| {
+            let writing = |owned: &Owned| owned.is_saving() || !owned.waiting.is_empty();
+            self.owned.get(task).is_some_and(writing)
+        };
+        let other = self.suspect.filter(|other| *other != (id, step));
+        let waits = other.is_some_and(|other| self.flight.contains_key(&other) || busy(&other.0));
+        if !waits {
+            self.suspect = Some((id, step));
+        }
+        waits
     }
 
     /// Reads what a condition needs, then judges.
@@ -193,5 +216,16 @@ impl<S: Store> Scheduler<S> {
         if let Some(due) = owned.next_due() {
             self.timers.push(std::cmp::Reverse((due, id)));
         }
+    }
+}
+
+/// The output that comes with an answer, if that is one of a step and not of its undo. It is kept also when the task is
+/// ending: the undo that follows may read it.
+fn of_a_step(task: &Task, happening: &Happening) -> Option<(StepId, Payload)> {
+    match (&happening.event, &happening.output) {
+        (Event::Answered { step, answer: Answer::Completed, .. }, Some(output)) => {
+            (!task.step(*step).is_undoing()).then(|| (*step, Arc::clone(output)))
+        }
+        _ => None,
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Scheduler<S> {
     out: save::Out,
     asked: Asked,
     claiming: claim::Claiming,
+    /// The last step that was let run though the process had died under it twice: one at a time.
+    suspect: Option<(TaskId, StepId)>,
     /// Tasks that are open in the store, as far as this node knows.
     open: u64,
     stopping: Option<oneshot::Sender<usize>>,
@@ -113,6 +115,7 @@ impl<S: Store> Scheduler<S> {
             out: save::Out::default(),
             asked: Asked::default(),
             claiming: claim::Claiming::default(),
+            suspect: None,
             open,
             stopping: None,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event};
+use steadfast_engine::{Dispatch, Event, TaskState};
 use steadfast_store::{Error, Store, Submission, TaskId, Write, Written};
 
 use super::doubt::Doubt;
@@ -105,7 +105,7 @@ impl<S: Store> Scheduler<S> {
             self.dispatch(id, &owned, dispatch);
         }
         if owned.task.state().is_at_rest() {
-            return self.rests(owned);
+            return self.rests(id, owned);
         }
         if saving.releases {
             // What came meanwhile belongs to whoever claims it next: answers go by mail.
@@ -123,7 +123,11 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task has come to rest: it leaves memory.
-    pub(super) fn rests(&mut self, mut owned: Owned) {
+    pub(super) fn rests(&mut self, id: TaskId, mut owned: Owned) {
+        if owned.task.state() == TaskState::Failed {
+            let why = owned.task.in_words(owned.workflow.definition(), self.shared.now());
+            tracing::warn!(task = %id, workflow = %owned.workflow.name(), "a task has failed, an operator decides: {why}");
+        }
         self.give_places_back(&mut owned);
         self.open = self.open.saturating_sub(1);
     }

@@ -168,7 +168,7 @@ impl<S: Store> Scheduler<S> {
             self.dispatch(id, &owned, dispatch);
         }
         if owned.task.state().is_at_rest() {
-            return self.rests(owned);
+            return self.rests(id, owned);
         }
         self.watch_the_time(id, &owned);
         self.owned.insert(id, owned);

@@ -217,6 +217,8 @@ impl World {
             0 => return,
             1 => failure(Effect::None, again),
             2 => failure(Effect::Possible, again),
+            // A service that has done it does not say no.
+            3 if !undo && !self.books[step.ordinal()].done => failure(Effect::Refused, None),
             3 => failure(Effect::None, None),
             10 => Answer::NotMade { block: Block::Breaker, until: self.run.now + s(self.rng.u64(1..20)) },
             _ => Answer::Completed,
@@ -379,7 +381,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let ids: Vec<_> = world.run.definition.ids().collect();
             let step = ids[rng.usize(0..ids.len())];
             let attempt = world.run.task.step(step).attempt.saturating_sub(u32::from(rng.u8(0..4) == 0));
-            let effect = if rng.bool() { Effect::None } else { Effect::Possible };
+            let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
             let event = match rng.u8(0..16) {

@@ -113,6 +113,22 @@ fn what_may_have_happened_and_cannot_be_undone_safely_is_an_operators() {
     assert_eq!((run.task.state(), run.state("other")), (TaskState::Failed, StepState::Undone));
 }
 
+/// A clear no answers for all attempts: they had one key. That the last one did nothing does not.
+#[test]
+fn what_may_have_happened_has_not_once_the_service_says_no_for_good() {
+    for (said, state, ends) in [
+        (Effect::Refused, StepState::Failed, TaskState::Undone),
+        (Effect::None, StepState::Unknown, TaskState::Failed),
+    ] {
+        let mut run = Run::new(workflow([step("a")]));
+        run.start("a");
+        run.fail("a", Effect::Possible, Some(run.now));
+        run.start("a");
+        run.fail("a", said, None);
+        assert_eq!((run.state("a"), run.task.state()), (state, ends), "{said:?}");
+    }
+}
+
 #[test]
 fn a_step_that_waited_for_its_retry_may_have_happened() {
     let mut run = Run::new(workflow([step("a").undo_when_unknown()]));

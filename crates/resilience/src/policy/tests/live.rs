@@ -186,8 +186,9 @@ fn a_hundred_reloads_under_load_lose_no_call_and_mix_no_settings() {
     });
     let (made, report) = (calls.load(Ordering::Relaxed), live.pipeline("a").breaker().unwrap().report());
     assert_eq!((report.state, report.failures), (State::Closed, 0));
-    // What is counted while a window is moved may fall between the two: a few of each reload, never all.
-    assert!(report.calls * 10 >= made * 9, "{} of {made} calls are counted", report.calls);
+    // What is counted while a window is moved may fall between the two: a few of each reload, never all. A slice of the
+    // window counts to some four million.
+    assert!(report.calls * 10 >= made.min(4_000_000) * 9, "{} of {made} calls are counted", report.calls);
 }
 
 #[test]
