@@ -73,6 +73,13 @@ pub enum Event {
         /// Which attempt.
         attempt: u32,
     },
+    /// An attempt was cut off, since its process was shut down: it has failed in no way, and may have happened.
+    CutOff {
+        /// Which step, or its undo.
+        step: StepId,
+        /// Which attempt.
+        attempt: u32,
+    },
     /// The task's deadline has passed.
     DeadlinePassed,
     /// Somebody wants the task undone before it has ended.

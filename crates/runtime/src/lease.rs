@@ -70,6 +70,10 @@ pub(crate) async fn renew<S: Store>(shared: &Shared<S>) -> Result<(), steadfast_
     steadfast_store::failpoint!("lease.before_renewal");
     let until = shared.store.renew(node, lease).await?;
     steadfast_store::failpoint!("lease.after_renewal");
+    if shared.lease.node() != node {
+        // It has become another one meanwhile: nobody should wait for the one before.
+        return shared.store.leave(node).await;
+    }
     // A tenth earlier than the store thinks: clocks run differently, and acting takes time.
     shared.lease.renewed(node, asked + lease.mul_f64(0.9));
     let now = steadfast_engine::Time::from_millis(

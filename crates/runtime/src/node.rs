@@ -137,8 +137,12 @@ impl<S: Store> Node<S> {
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
     ///
     /// # Errors
-    /// The store's, a task that does not exist or has ended.
+    /// The store's; a task that does not exist, has ended, or has passed its point of no return.
     pub async fn ask(&self, task: TaskId, request: &Request) -> Result<(), Error> {
+        // Behind the point of no return there is nothing to ask for. One that passes it just now goes on all the same.
+        if matches!(request, Request::Cancel { .. }) && self.read(task).await?.task.head().no_return {
+            return Err(ErrorKind::NoReturn(task).into());
+        }
         let posted = self.shared.store.post(vec![Message { task, body: request.pack() }]).await?;
         self.shared.tell(Inbox::Look);
         match posted.first() {
@@ -302,6 +306,7 @@ struct Ends<S> {
 impl<S> Drop for Ends<S> {
     fn drop(&mut self) {
         self.shared.watchers.hold_nothing();
+        self.shared.watchers.close();
         if std::thread::panicking() {
             tracing::error!("the scheduler has panicked: this node gives all of its tasks up");
         }

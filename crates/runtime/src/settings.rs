@@ -24,6 +24,28 @@ pub struct Settings {
     pub grace: Duration,
 }
 
+impl Settings {
+    /// What of them makes no sense, in words.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check(&self) -> Result<(), String> {
+        let times = [
+            ("lease", self.lease, Duration::from_millis(100)),
+            ("look_every", self.look_every, Duration::from_millis(1)),
+            ("supervise_every", self.supervise_every, Duration::from_millis(1)),
+        ];
+        if let Some((name, time, least)) = times.into_iter().find(|(_, time, least)| time < least) {
+            return Err(format!("`{name}` is {time:?}: it must be at least {least:?}"));
+        }
+        let counts = [("most_owned", self.most_owned == 0), ("most_open", self.most_open == 0)];
+        match counts.into_iter().find(|(_, none)| *none) {
+            Some((name, _)) => Err(format!("`{name}` is 0: no task could ever run")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Who waits for a task's end, and who listens to everything.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use steadfast_engine::{StepId, StepState, Task, TaskState};
 use steadfast_store::TaskId;
@@ -68,12 +68,14 @@ pub(crate) struct Watchers {
     waiting: Mutex<HashMap<TaskId, Arc<Waiting>>>,
     /// Tasks that this node holds in memory: they are not at rest, and their end is told here.
     held: Mutex<HashSet<TaskId>>,
-    listeners: broadcast::Sender<Told>,
+    /// `None` once nothing will be told any more.
+    listeners: Mutex<Option<broadcast::Sender<Told>>>,
 }
 
 impl Default for Watchers {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), held: Mutex::default(), listeners: broadcast::channel(BEHIND).0 }
+        let listeners = Mutex::new(Some(broadcast::channel(BEHIND).0));
+        Self { waiting: Mutex::default(), held: Mutex::default(), listeners }
     }
 }
 
@@ -121,12 +123,31 @@ impl Watchers {
         }
     }
 
+    fn listeners(&self) -> MutexGuard<'_, Option<broadcast::Sender<Told>>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn listen(&self) -> broadcast::Receiver<Told> {
-        self.listeners.subscribe()
+        match &*self.listeners() {
+            Some(listeners) => listeners.subscribe(),
+            // It hears at once that there is no more.
+            None => broadcast::channel(1).1,
+        }
+    }
+
+    /// Nothing will be told any more.
+    pub(crate) fn close(&self) {
+        *self.listeners() = None;
     }
 
     pub(crate) fn tell(&self, told: Told) {
-        let _ = self.listeners.send(told);
+        if let Some(listeners) = &*self.listeners() {
+            let _ = listeners.send(told);
+        }
+    }
+
+    fn has_listeners(&self) -> bool {
+        self.listeners().as_ref().is_some_and(|listeners| listeners.receiver_count() > 0)
     }
 
     /// Tells what of a task was written: its state, and these steps.
@@ -138,7 +159,7 @@ impl Watchers {
         changed: &[StepId],
         state_changed: bool,
     ) {
-        if self.listeners.receiver_count() > 0 {
+        if self.has_listeners() {
             let told = |what| Told { task: id, workflow: Arc::clone(workflow.name()), what };
             for step in changed {
                 let record = task.step(*step);

@@ -186,6 +186,25 @@ impl Workflows {
         self.by_name.get(name)?.iter().find(|known| known.definition.version() == version)
     }
 
+    /// What of them does not fit together, in words.
+    ///
+    /// # Errors
+    /// Two services of one name that differ: which of them held would be chance.
+    pub fn check(&self) -> Result<(), String> {
+        let mut limits = HashMap::new();
+        for service in self.all().flat_map(|workflow| &workflow.services) {
+            let limit = *limits.entry(service.name()).or_insert(service.limit());
+            if limit != service.limit() {
+                return Err(format!(
+                    "two services are named `{}`, and may have {limit} and {} attempts at a time: make it once, and clone it",
+                    service.name(),
+                    service.limit()
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Workflow>> {
         self.by_name.values().flatten()
     }

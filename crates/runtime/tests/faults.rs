@@ -11,7 +11,7 @@ use common::*;
 use steadfast_engine::{Cause, StepState, TaskState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{ErrorKind, Node, Settings, What};
-use steadfast_store::{Hold, Memory, Nodes as _, Tasks as _, Write};
+use steadfast_store::{Hold, Mailbox as _, Memory, Nodes as _, TaskId, Tasks as _, Write};
 
 /// Quick leases, so that tests are short to read.
 fn quick() -> Settings {
@@ -133,6 +133,28 @@ async fn an_owner_that_stood_still_past_its_lease_writes_nothing_any_more() {
     assert_eq!((after.revision, after.epoch), (ended.revision, ended.epoch), "nothing was written since");
     assert!(stuck.stats().lapses + stuck.stats().stale_writes > 0, "{:?}", stuck.stats());
     assert_eq!((books.effects("a"), books.effects("b"), books.effects("c")), (1, 1, 1));
+}
+
+/// A lease that is lost is no death: what runs goes on, and an answer that was in hand counts.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_lost_its_lease_takes_its_tasks_up_again_with_what_runs() {
+    for takes in [2, 20] {
+        let once = step("a").complete_within(s(60)).not_idempotent();
+        let (workflow, books) =
+            Flow::new("once").step(once, service("svc"), always(Act::Take(s(takes)))).build();
+        let flaky = Flaky::new(memory(), 1, 0);
+        let node = node_with(flaky.clone(), &workflow, quick()).await;
+        let task = submit(&node, &workflow).await;
+        sleep(s(1)).await;
+        flaky.hold();
+        sleep(s(5)).await;
+        flaky.let_go();
+        let back = Clock::tokio().now();
+        let ended = node.at_rest(task).await.unwrap();
+        assert_eq!((state(&ended), books.calls("a")), (TaskState::Completed, 1), "{takes} s");
+        assert_eq!((ended.task.steps()[0].owner_deaths, node.stats().lapses), (0, 1), "{takes} s");
+        assert!(takes > 2 || Clock::tokio().now().since(back) < s(2), "no lease had to end");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -285,6 +307,68 @@ async fn a_shutdown_lets_what_runs_end_and_hands_the_rest_over_at_once() {
     assert_eq!(state(&second.at_rest(task).await.unwrap()), TaskState::Completed);
     assert!(Clock::tokio().now().since(began) < s(2), "no lease had to end");
     assert_eq!(books.calls("a"), 1);
+}
+
+/// A deployment is no death either.
+#[tokio::test(start_paused = true)]
+async fn what_shutdowns_cut_off_again_and_again_is_made_again_in_the_end() {
+    let (workflow, books) = Flow::new("long").step(step("a"), service("svc"), always(Act::Take(s(8)))).build();
+    let store = memory();
+    let mut settings = quick();
+    settings.grace = s(1);
+    let mut node = node_with(store.clone(), &workflow, settings.clone()).await;
+    let task = submit(&node, &workflow).await;
+    for _ in 0..6 {
+        sleep(s(2)).await;
+        assert_eq!(node.shut_down().await.unwrap(), 1);
+        node = node_with(store.clone(), &workflow, settings.clone()).await;
+    }
+    let ended = node.at_rest(task).await.unwrap();
+    let record = &ended.task.steps()[0];
+    assert_eq!((state(&ended), books.calls("a")), (TaskState::Completed, 7));
+    assert_eq!((record.owner_deaths, record.failures), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_shut_a_node_down_both_wait_for_what_runs() {
+    let (workflow, _) = Flow::new("long").step(step("a"), service("svc"), always(Act::Take(s(3)))).build();
+    let store = memory();
+    let node = node(store.clone(), &workflow).await;
+    let task = submit(&node, &workflow).await;
+    sleep(s(1)).await;
+    let (first, second) = tokio::join!(node.shut_down(), node.shut_down());
+    assert_eq!((first.unwrap(), second.unwrap()), (0, 0));
+    let stored = store.read(vec![task]).await.unwrap().remove(0).unwrap();
+    assert_eq!(stored.task.state(), TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_listens_hears_that_the_node_has_stopped() {
+    let (workflow, _) = saga(fine(), fine());
+    let node = node(memory(), &workflow).await;
+    let mut told = node.listen();
+    node.shut_down().await.unwrap();
+    let closed = tokio::sync::broadcast::error::RecvError::Closed;
+    assert_eq!(told.recv().await.unwrap_err(), closed);
+    assert_eq!(node.listen().recv().await.unwrap_err(), closed);
+}
+
+/// Mail makes a task free at once, and who does not know its workflow lets go of it at once.
+#[tokio::test(start_paused = true)]
+async fn mail_for_many_tasks_that_nobody_knows_keeps_nobody_busy() {
+    let (workflow, _) = saga([always(Act::Hang), always(Act::Succeed), always(Act::Succeed)], fine());
+    let store = memory();
+    let first = node(store.clone(), &workflow).await;
+    let tasks = submit_many(&first, &workflow, 300).await;
+    drop(first);
+    let body = steadfast_store::Payload::from(b"?".as_slice());
+    let mail = |task: &TaskId| steadfast_store::Message { task: *task, body: Arc::clone(&body) };
+    store.post(tasks.iter().map(mail).collect()).await.unwrap();
+    let (other, _) = Flow::new("other").step(step("a"), service("svc"), always(Act::Succeed)).build();
+    let stranger = node_with(store, &other, quick()).await;
+    sleep(s(20)).await;
+    let seen = stranger.stats().unknown_workflows;
+    assert!((300..=21 * 256).contains(&seen), "at most a batch at each look: {seen}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use std::sync::Arc;
+use std::time::Duration;
 use steadfast_engine::{Cause, StepState, TaskState, UndoState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{ErrorKind, New, Request, Settings};
@@ -144,6 +145,37 @@ async fn a_cancelled_task_is_undone_as_a_whole() {
     assert_eq!(*node.ask(task, &cancel).await.unwrap_err().kind(), ErrorKind::Ended(task));
 }
 
+/// A cancel that was acknowledged is acted on, also if the last step ends before anybody has read it.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_came_before_the_end_wins() {
+    let takes = always(Act::Take(s(1)));
+    let (workflow, books) =
+        Flow::new("w").undoable(step("a"), service("svc"), takes, always(Act::Succeed)).build();
+    let store = memory();
+    let (node, other) = (node(store.clone(), &workflow).await, node(store, &workflow).await);
+    let task = submit(&node, &workflow).await;
+    Clock::tokio().sleep(Duration::from_millis(500)).await;
+    // Asked of another node, so that the owner hears of it only when it looks.
+    other.ask(task, &Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") }).await.unwrap();
+    let ended = node.at_rest(task).await.unwrap();
+    assert_eq!((state(&ended), books.calls("a"), books.calls("undo a")), (TaskState::Undone, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_the_point_of_no_return_nobody_can_cancel() {
+    let (workflow, _) = Flow::new("w")
+        .step(step("a").point_of_no_return(), service("svc"), always(Act::Succeed))
+        .step(step("b").after(["a"]), service("svc"), always(Act::Take(s(5))))
+        .build();
+    let node = node(memory(), &workflow).await;
+    let task = submit(&node, &workflow).await;
+    Clock::tokio().sleep(s(1)).await;
+    let cancel = Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") };
+    assert_eq!(*node.ask(task, &cancel).await.unwrap_err().kind(), ErrorKind::NoReturn(task));
+    assert_eq!(*node.undo(task, "ann", "a typo").await.unwrap_err().kind(), ErrorKind::NoReturn(task));
+    assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_completed_task_can_be_undone_and_a_failed_undo_tried_again() {
     let (workflow, books) = saga(fine(), [always(Act::Succeed), first(vec![NO]), always(Act::Succeed)]);
@@ -280,7 +312,7 @@ async fn a_step_that_is_not_idempotent_is_not_called_again_once_it_may_have_happ
 async fn a_spent_retry_budget_delays_a_step_and_does_not_fail_it() {
     use steadfast_resilience::retry::Budget;
     use steadfast_resilience::{Pipeline, Retry};
-    let retry = Retry::fixed(std::time::Duration::from_millis(100)).max_retries(50);
+    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(50);
     let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).no_breaker().retry(retry);
     let pipeline = pipeline.budget(Budget::share(0.1).reserve(1)).build().unwrap();
     let busy = first(vec![BUSY; 4]);

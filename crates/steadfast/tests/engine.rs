@@ -109,6 +109,29 @@ async fn an_upgrade_does_not_change_what_an_earlier_task_gives_back() {
     assert_eq!(error.code(), Code::UnknownWorkflow, "{error}");
 }
 
+/// What is too large to be kept in memory with its task is judged by, also before it is stored.
+#[tokio::test]
+async fn conditions_see_what_is_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::standard("svc");
+    let mut flow = Workflow::<String>::builder("large");
+    let first = flow
+        .step("first", &service, |cx| async move { Ok::<_, Failure>(cx.input.to_uppercase()) })
+        .when(|seen| seen.input.len() == 5_000)
+        .nothing_to_undo()
+        .add();
+    let second = flow
+        .step("second", &service, move |cx| async move { Ok::<_, Failure>(cx.output(first)?.len()) })
+        .after([first])
+        .when(move |seen| seen.output(first).is_ok_and(|words| words.starts_with("XX")))
+        .nothing_to_undo()
+        .add();
+    let flow = flow.returns(second).unwrap();
+    let engine = Engine::builder(address(&folder)).workflow(&flow).start().await.unwrap();
+    let task = engine.submit(&flow, &"x".repeat(5_000)).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(5_000));
+}
+
 #[tokio::test]
 async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() {
     let folder = tempfile::tempdir().unwrap();

@@ -135,6 +135,16 @@ impl Draft<'_> {
         }
     }
 
+    /// An attempt that was cut off may have happened.
+    pub(super) fn interrupted(&mut self, id: StepId) {
+        self.change(id, |record| record.may_have_happened = true);
+        self.pass_no_return(id);
+        match self.may_repeat(id) {
+            true => self.make_ready(id),
+            false => self.give_up(id),
+        }
+    }
+
     /// Whether another attempt is allowed at all.
     fn may_repeat(&self, id: StepId) -> bool {
         let (step, record) = (self.definition.step(id), self.record(id));

@@ -49,6 +49,7 @@ impl Draft<'_> {
             Event::Answered { step, attempt, answer } => self.answered(*step, *attempt, answer),
             Event::TimedOut { step, attempt } => self.timed_out(*step, *attempt),
             Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
+            Event::CutOff { step, attempt } => self.cut_off(*step, *attempt),
             Event::DeadlinePassed => self.deadline_passed(),
             Event::Cancelled { cause } => self.cancelled(cause),
             Event::UndoAsked { cause } => self.undo_asked(cause),
@@ -174,6 +175,15 @@ impl Draft<'_> {
                 self.end(End::Fail, Cause::OwnerDied(id));
             }
             (false, false) => self.silent(id, OWNER_DIED),
+        }
+        Ok(())
+    }
+
+    /// What was cut off is made again where it may be. It counts as no failure: nothing of it is the step's.
+    fn cut_off(&mut self, id: StepId, attempt: u32) -> Followed {
+        match self.must_run(id, attempt)?.is_undoing() {
+            true => self.make_ready(id),
+            false => self.interrupted(id),
         }
         Ok(())
     }

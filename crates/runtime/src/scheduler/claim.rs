@@ -4,18 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::Event;
-use steadfast_store::{Claimed, Error, Guard, Hold, Mail, Store, Stored, Write};
+use steadfast_engine::{Event, StepId};
+use steadfast_store::{Claimed, Error, Guard, Hold, Mail, Store, Stored, TaskId, Write};
 
 use super::owned::{Happening, Owned};
 use super::{Inbox, Scheduler};
-use crate::message::Request;
 use crate::stats::count;
 
 /// The most tasks that are claimed in one write.
 const MOST_AT_ONCE: usize = 256;
 /// The most mail that is read at a time.
-const MOST_MAIL: usize = 1_024;
+pub(super) const MOST_MAIL: usize = 1_024;
 /// How long a task is left alone whose workflow nobody here knows.
 const UNKNOWN_WAITS: Duration = Duration::from_secs(60);
 
@@ -53,7 +52,7 @@ impl<S: Store> Scheduler<S> {
 
     fn claim(&mut self) {
         let room = self.shared.settings.most_owned.saturating_sub(self.owned.len() + self.submitting.len());
-        if self.claiming.under_way || self.stopping.is_some() || room == 0 || !self.shared.lease.holds() {
+        if self.claiming.under_way || self.is_stopping() || room == 0 || !self.shared.lease.holds() {
             return;
         }
         let (shared, most) = (Arc::clone(&self.shared), room.min(MOST_AT_ONCE));
@@ -76,8 +75,10 @@ impl<S: Store> Scheduler<S> {
         self.claiming.under_way = false;
         match claimed {
             Ok(claimed) => {
-                self.claiming.again |= claimed.len() == self.claiming.asked;
-                claimed.into_iter().for_each(|claimed| self.adopt(claimed));
+                let all = claimed.len() == self.claiming.asked;
+                let known = claimed.into_iter().filter_map(|claimed| self.adopt(claimed)).count();
+                // What nobody here knows would be claimed and released again and again.
+                self.claiming.again |= all && known > 0;
             }
             Err(error) => {
                 self.claiming.in_doubt = true;
@@ -86,32 +87,39 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Takes a claimed task in, and goes on from where it was.
-    fn adopt(&mut self, claimed: Claimed) {
+    /// Takes a claimed task in, and goes on from where it was; `None` if it is nobody's here.
+    fn adopt(&mut self, claimed: Claimed) -> Option<()> {
         let Claimed { stored, owner_died, mail } = claimed;
         let id = stored.id;
         if stored.owner != Some(self.shared.lease.node()) {
-            return;
+            return None;
         }
         let Some(workflow) = self.shared.workflow_of(&stored).cloned() else {
-            return self.unknown(&stored);
+            self.unknown(&stored);
+            return None;
         };
         let now = self.shared.now();
         let mut owned = Owned::new(workflow, stored);
+        // An answer that came by mail counts, also if whoever sent it is dead.
+        mail.iter().for_each(|mail| owned.take_in(mail));
         if owner_died {
-            owned.waiting.extend(owned.owner_died());
+            let died = owned.owner_died(|step, attempt| self.runs_here(id, step, attempt));
+            owned.waiting.extend(died);
         }
         owned.waiting.push_back(Happening::of(Event::Claimed));
         owned.waiting.extend(owned.due(now));
-        for mail in mail {
-            take_in(&mut owned, &mail);
-        }
         steadfast_store::failpoint!("claim.adopted");
         self.dirty.insert(id);
         if let Some(stale) = self.owned.insert(id, owned) {
             // It was taken from this node and has come back: what happened to the old copy happens to the new one.
             self.give_up(id, stale);
         }
+        Some(())
+    }
+
+    /// Whether this very attempt runs in this process: it can have outlived a lease.
+    pub(super) fn runs_here(&self, id: TaskId, step: StepId, attempt: u32) -> bool {
+        self.flight.get(&(id, step)) == Some(&attempt)
     }
 
     /// A task whose workflow nobody here knows, in its version and shape, waits: an upgrade may bring it back.
@@ -156,7 +164,7 @@ impl<S: Store> Scheduler<S> {
                 for mail in mail {
                     let task = mail.task;
                     if let Some(owned) = self.owned.get_mut(&task) {
-                        take_in(owned, &mail);
+                        owned.take_in(&mail);
                         self.dirty.insert(task);
                     }
                 }
@@ -164,20 +172,4 @@ impl<S: Store> Scheduler<S> {
             Err(error) => self.shared.store_failed("mail could not be read", &error),
         }
     }
-}
-
-/// Takes mail in that was not seen yet.
-fn take_in(owned: &mut Owned, mail: &Mail) {
-    if mail.id <= owned.mail_seen {
-        return;
-    }
-    owned.mail_seen = mail.id;
-    let Some(request) = Request::unpack(&mail.body) else {
-        tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
-        let event = Event::Claimed;
-        owned.waiting.push_back(Happening { event, output: None, mail: Some(mail.id) });
-        return;
-    };
-    let (event, output) = request.into_event();
-    owned.waiting.push_back(Happening { event, output, mail: Some(mail.id) });
 }

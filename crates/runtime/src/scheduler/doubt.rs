@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Dispatch, Event};
-use steadfast_store::{Error, Store, Stored, TaskId};
+use steadfast_store::{Error, Mail, Store, Stored, TaskId};
 
+use super::claim::MOST_MAIL;
 use super::owned::{Happening, Owned};
 use super::{Inbox, Scheduler};
 
@@ -22,6 +23,9 @@ pub(crate) struct Doubt {
     /// Attempts that were to be sent once they were written.
     unsent: Vec<Dispatch>,
 }
+
+/// Tasks as they are, and mail for them.
+pub(crate) type Reread = (Vec<Option<Stored>>, Vec<Mail>);
 
 impl Doubt {
     /// A task whose write failed. Places at services are not held in doubt.
@@ -49,24 +53,30 @@ impl<S: Store> Scheduler<S> {
 
     /// Reads what is in doubt, after a while: a store that has just failed is left alone.
     pub(super) fn reread_soon(&mut self) {
+        self.reread(LOOK_AGAIN);
+    }
+
+    /// Reads what is in doubt, and the mail that came for it.
+    pub(super) fn reread(&mut self, after: Duration) {
         if self.doubts.is_empty() {
             return;
         }
         let (shared, tasks) = (Arc::clone(&self.shared), self.doubts.keys().copied().collect::<Vec<_>>());
         let wanted = tasks.clone();
         let asking = async move {
-            shared.clock.sleep(LOOK_AGAIN).await;
-            shared.store.read(wanted).await
+            shared.clock.sleep(after).await;
+            let read = shared.store.read(wanted).await?;
+            Ok((read, shared.store.unread(shared.lease.node(), MOST_MAIL).await?))
         };
         self.asked.ask(asking, |read| Inbox::Reread(tasks, read));
     }
 
-    pub(super) fn reread(&mut self, tasks: &[TaskId], read: Result<Vec<Option<Stored>>, Error>) {
+    pub(super) fn has_reread(&mut self, tasks: &[TaskId], read: Result<Reread, Error>) {
         match read {
-            Ok(read) => {
+            Ok((read, mail)) => {
                 for (task, stored) in tasks.iter().zip(read) {
                     if let Some(doubt) = self.doubts.remove(task) {
-                        self.resolve(*task, doubt, stored);
+                        self.resolve(*task, doubt, stored, &mail);
                     }
                 }
             }
@@ -78,7 +88,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Goes on with a task as the store has it, if it is still this node's.
-    fn resolve(&mut self, id: TaskId, doubt: Doubt, stored: Option<Stored>) {
+    fn resolve(&mut self, id: TaskId, doubt: Doubt, stored: Option<Stored>, mail: &[Mail]) {
         let Some(stored) = stored else { return };
         let mine = stored.owner == Some(self.shared.lease.node())
             && doubt.epoch.is_none_or(|epoch| epoch == stored.epoch)
@@ -97,12 +107,15 @@ impl<S: Store> Scheduler<S> {
         let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return self.unknown(&stored) };
         let mut owned = Owned::new(workflow, stored);
         let now = self.shared.now();
+        mail.iter().filter(|mail| mail.task == id).for_each(|mail| owned.take_in(mail));
         if doubt.claimed {
-            owned.waiting.extend(owned.owner_died());
+            let died = owned.owner_died(|step, attempt| self.runs_here(id, step, attempt));
+            owned.waiting.extend(died);
         }
         owned.waiting.push_back(Happening::of(Event::Claimed));
         owned.waiting.extend(owned.due(now));
-        owned.waiting.extend(doubt.waiting);
+        // What came by mail was read again with it.
+        owned.waiting.extend(doubt.waiting.into_iter().filter(|happening| happening.mail.is_none()));
         // What the rows say runs was written after all, and never sent.
         let runs = |dispatch: &Dispatch| {
             let record = owned.task.step(dispatch.step);

@@ -122,7 +122,7 @@ impl<S: Store> Scheduler<S> {
                     self.judge_later(id, owned, step, missing);
                 }
             }
-            Ask::Permit(_) if self.stopping.is_some() => {}
+            Ask::Permit(_) if self.is_stopping() => {}
             Ask::Permit(step) if self.must_run_apart(id, owned, step) => {
                 let until = Some(self.shared.now() + SUSPECT_WAITS);
                 let event = Event::Refused { step, block: Block::Suspect, until };
@@ -182,9 +182,11 @@ impl<S: Store> Scheduler<S> {
             return;
         }
         let steps = folded.changed.iter().map(|step| (*step, owned.task.step(*step).clone())).collect();
+        // What was asked of it before it comes to rest is still acted on.
+        let mail = owned.task.state().is_at_rest().then_some(owned.mail_seen);
         let write = Write {
             task: id,
-            guard: Guard { epoch: owned.epoch, revision: owned.revision, mail: None },
+            guard: Guard { epoch: owned.epoch, revision: owned.revision, mail },
             head: folded.head_changed.then(|| owned.task.head().clone()),
             steps,
             outputs: folded.outputs,

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use steadfast_engine::{Event, StepId, Time};
 use steadfast_resilience::clock::Moment;
-use steadfast_store::{Claimed, Error, Mail, Store, Stored, TaskId, Written};
+use steadfast_store::{Claimed, Error, Mail, Message, Store, TaskId, Written};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -42,6 +42,11 @@ use submit::Submitting;
 
 /// The most messages that are taken before their writes are sent.
 const MOST_AT_ONCE: usize = 1_024;
+/// How long the last writes of a node that stops may take, after its grace.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+/// The pauses between two tries to pass an answer on.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What the loop is told.
 pub(crate) enum Inbox {
@@ -62,7 +67,7 @@ pub(crate) enum Inbox {
     /// Mail of owned tasks.
     Mail(Result<Vec<Mail>, Error>),
     /// Tasks in doubt, as they are.
-    Reread(Vec<TaskId>, Result<Vec<Option<Stored>>, Error>),
+    Reread(Vec<TaskId>, Result<doubt::Reread, Error>),
     /// What this node owns, after a claim of which nobody knows what became.
     Holds(Result<Vec<TaskId>, Error>),
     /// How many tasks are open.
@@ -95,7 +100,10 @@ pub(crate) struct Scheduler<S> {
     suspect: Option<(TaskId, StepId)>,
     /// Tasks that are open in the store, as far as this node knows.
     open: u64,
-    stopping: Option<oneshot::Sender<usize>>,
+    /// Who is told when it has stopped; nobody while it does not stop.
+    stopping: Vec<oneshot::Sender<usize>>,
+    /// How many attempts were cut off.
+    cut_off: Option<usize>,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -117,7 +125,8 @@ impl<S: Store> Scheduler<S> {
             claiming: claim::Claiming::default(),
             suspect: None,
             open,
-            stopping: None,
+            stopping: Vec::new(),
+            cut_off: None,
         }
     }
 
@@ -158,20 +167,26 @@ impl<S: Store> Scheduler<S> {
                 look_at = now + self.shared.settings.look_every;
                 self.look();
             }
-            if !self.shared.lease.holds() && self.stopping.is_none() {
+            if !self.shared.lease.holds() && !self.is_stopping() {
                 self.lapse();
             }
             self.fire_timers();
+            if now >= ends_at && self.cut_off.is_none() {
+                self.cut_off();
+                ends_at = now + LAST_WRITES;
+            }
             self.go_on();
             self.claim_more();
             self.send();
             self.publish();
             while self.agents.try_join_next().is_some() {}
-            if self.stopping.is_some() {
+            if self.is_stopping() {
                 if self.is_idle() || now >= ends_at {
                     break;
                 }
-                ends_at = ends_at.min(now + self.shared.settings.grace);
+                if self.cut_off.is_none() {
+                    ends_at = ends_at.min(now + self.shared.settings.grace);
+                }
             }
         }
         self.end();
@@ -187,10 +202,10 @@ impl<S: Store> Scheduler<S> {
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),
             Inbox::Mail(mail) => self.mail(mail),
-            Inbox::Reread(tasks, read) => self.reread(&tasks, read),
+            Inbox::Reread(tasks, read) => self.has_reread(&tasks, read),
             Inbox::Holds(tasks) => self.holds(tasks),
             Inbox::Open(open) => self.open = open,
-            Inbox::Stop(told) => self.stopping = Some(told),
+            Inbox::Stop(told) => self.stopping.push(told),
         }
     }
 
@@ -203,22 +218,13 @@ impl<S: Store> Scheduler<S> {
             owned.waiting.push_back(happening);
         } else if let Some(doubt) = self.doubts.get_mut(&task) {
             doubt.waiting.push(happening);
-        } else if let Event::Answered { step, attempt, answer } = &happening.event {
-            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
-            self.post(task, &request);
+        } else if let Some(message) = answer_by_mail(task, &happening) {
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(async move {
+                post(&shared, vec![message]).await;
+                shared.tell(Inbox::Look);
+            });
         }
-    }
-
-    /// An answer for a task that is somebody else's by now goes there by mail.
-    fn post(&self, task: TaskId, request: &Request) {
-        let (shared, body) = (Arc::clone(&self.shared), request.pack());
-        tokio::spawn(async move {
-            let message = steadfast_store::Message { task, body };
-            if let Err(error) = shared.store.post(vec![message]).await {
-                shared.store_failed("an answer could not be passed on", &error);
-            }
-            shared.tell(Inbox::Look);
-        });
     }
 
     fn ended(&mut self, ended: Ended) {
@@ -247,7 +253,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives places that are free to those who wait in line.
     fn serve(&mut self, service: &Arc<str>) {
-        if self.stopping.is_some() {
+        if self.is_stopping() {
             return;
         }
         while let Some((task, step)) = self.slots.get_mut(service).and_then(Slots::next) {
@@ -299,20 +305,36 @@ impl<S: Store> Scheduler<S> {
         tracing::warn!(tasks = self.owned.len(), "the lease was not renewed in time: all tasks are given up");
         count(&self.shared.counters.lapses);
         self.shared.watchers.hold_nothing();
-        for mut owned in std::mem::take(&mut self.owned).into_values() {
+        let mut left = Vec::new();
+        for (id, mut owned) in std::mem::take(&mut self.owned) {
             self.give_places_back(&mut owned);
+            let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
+            left.extend(saving.into_iter().chain(owned.waiting).map(|happening| (id, happening)));
+        }
+        for (id, doubt) in std::mem::take(&mut self.doubts) {
+            left.extend(doubt.waiting.into_iter().map(|happening| (id, happening)));
         }
         for submitting in std::mem::take(&mut self.submitting).into_values() {
             if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
                 self.unsent(owned, folded);
             }
         }
-        self.doubts.clear();
         self.dirty.clear();
         self.timers.clear();
         self.out.clear();
         self.slots.values_mut().for_each(Slots::forget_line);
+        let before = self.shared.lease.node();
         self.shared.lease.begin_anew();
+        // Answers that were in hand are not lost, and whoever has the tasks next reads them first.
+        let answers = left.iter().filter_map(|(task, happening)| answer_by_mail(*task, happening)).collect();
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            post(&shared, answers).await;
+            if let Err(error) = shared.store.leave(before).await {
+                shared.store_failed("the lease that was lost was not given back", &error);
+            }
+            shared.tell(Inbox::Look);
+        });
     }
 
     fn is_idle(&self) -> bool {
@@ -320,11 +342,24 @@ impl<S: Store> Scheduler<S> {
         self.flight.is_empty() && !saving && self.submitting.is_empty() && self.doubts.is_empty()
     }
 
-    /// What still runs is cut off: the next owner finds its outcome unknown.
-    fn end(mut self) {
-        let left = self.flight.len();
+    fn is_stopping(&self) -> bool {
+        !self.stopping.is_empty()
+    }
+
+    /// What still runs is cut off, and that is written down: it is no death of the process.
+    fn cut_off(&mut self) {
         self.agents.abort_all();
-        if let Some(told) = self.stopping.take() {
+        let runs = std::mem::take(&mut self.flight);
+        self.cut_off = Some(runs.len());
+        for ((task, step), attempt) in runs {
+            self.happened(task, Happening::of(Event::CutOff { step, attempt }));
+        }
+    }
+
+    fn end(mut self) {
+        self.agents.abort_all();
+        let left = self.cut_off.unwrap_or(0) + self.flight.len();
+        for told in self.stopping {
             let _ = told.send(left);
         }
     }
@@ -333,5 +368,30 @@ impl<S: Store> Scheduler<S> {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         self.shared.counters.owned.store(number(self.owned.len()), Ordering::Relaxed);
         self.shared.counters.running.store(number(self.flight.len()), Ordering::Relaxed);
+    }
+}
+
+/// An answer for a task that is somebody else's by now goes there by mail.
+fn answer_by_mail(task: TaskId, happening: &Happening) -> Option<Message> {
+    match &happening.event {
+        Event::Answered { step, attempt, answer } => {
+            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
+            Some(Message { task, body: request.pack() })
+        }
+        _ => None,
+    }
+}
+
+/// Posts these, trying again for as long as it may help.
+async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
+    let mut pause = FIRST_PAUSE;
+    while !messages.is_empty() {
+        let Err(error) = shared.store.post(messages.clone()).await else { return };
+        shared.store_failed("answers could not be passed on", &error);
+        if !error.is_transient() || pause > LONGEST_PAUSE {
+            return;
+        }
+        shared.clock.sleep(pause).await;
+        pause *= 2;
     }
 }

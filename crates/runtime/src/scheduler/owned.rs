@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use steadfast_engine::{Dispatch, Event, Record, StepId, Task, Time, UndoState};
-use steadfast_store::{MailId, Payload, Stored};
+use steadfast_store::{Mail, MailId, Payload, Stored};
 
+use crate::message::Request;
 use crate::workflow::{Known, Workflow};
 
 /// Payloads up to this size are kept in memory with their task.
@@ -71,22 +72,22 @@ impl Owned {
         self.saving.is_some()
     }
 
-    pub(super) fn keep_input(&mut self, input: &Payload) {
-        if input.len() <= SMALL {
-            self.known.input = Some(Arc::clone(input));
-        }
-    }
-
     pub(super) fn keep_output(&mut self, step: StepId, output: &Payload) {
         self.known.outputs.retain(|(of, _)| *of != step);
-        if output.len() <= SMALL {
-            self.known.outputs.push((step, Arc::clone(output)));
-        }
+        self.known.outputs.push((step, Arc::clone(output)));
     }
 
-    /// Events for what ran in a process that is dead.
-    pub(super) fn owner_died(&self) -> Vec<Happening> {
-        let ran = self.task.rows().filter(|(_, record)| record.complete_by.is_some());
+    /// Leaves what is large to the store, once it is there: until then nobody else could read it.
+    pub(super) fn forget_large(&mut self) {
+        self.known.input.take_if(|input| input.len() > SMALL);
+        self.known.outputs.retain(|(_, output)| output.len() <= SMALL);
+    }
+
+    /// Events for what ran in a process that is dead; not for what runs in this one.
+    pub(super) fn owner_died(&self, runs_here: impl Fn(StepId, u32) -> bool) -> Vec<Happening> {
+        let ran = self.task.rows().filter(|(step, record)| {
+            record.complete_by.is_some() && !runs_here(*step, record.attempt)
+        });
         ran.map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt })).collect()
     }
 
@@ -107,6 +108,22 @@ impl Owned {
         let goes_on = move |record: &Record| !ending || record.undo != UndoState::None;
         let resting = self.task.rows().filter(move |(_, record)| goes_on(record));
         resting.filter_map(|(step, record)| record.not_before.map(|time| (step, time)))
+    }
+
+    /// Takes mail in that was not seen yet.
+    pub(super) fn take_in(&mut self, mail: &Mail) {
+        if mail.id <= self.mail_seen {
+            return;
+        }
+        self.mail_seen = mail.id;
+        let (event, output) = match Request::unpack(&mail.body) {
+            Some(request) => request.into_event(),
+            None => {
+                tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
+                (Event::Claimed, None)
+            }
+        };
+        self.waiting.push_back(Happening { event, output, mail: Some(mail.id) });
     }
 
     /// What the code of a step may read and is not in memory.

@@ -1,9 +1,10 @@
 //! Writes on their way to the store, and what follows when they are durable.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast_engine::{Dispatch, Event, TaskState};
-use steadfast_store::{Error, Store, Submission, TaskId, Write, Written};
+use steadfast_store::{Error, Refusal, Store, Submission, TaskId, Write, Written};
 
 use super::doubt::Doubt;
 use super::owned::{Happening, Owned};
@@ -67,6 +68,7 @@ impl<S: Store> Scheduler<S> {
                     let owned = self.held(*task, *epoch);
                     match (owned, written) {
                         (Some(owned), Written::Done(revision)) => self.saved(*task, owned, revision),
+                        (Some(owned), Written::Refused(Refusal::Mail)) => self.mail_came_first(*task, owned),
                         (owned, Written::Refused(_)) => self.refused(*task, owned),
                         (None, Written::Done(_)) => {}
                     }
@@ -75,15 +77,28 @@ impl<S: Store> Scheduler<S> {
             Err(error) => {
                 self.shared.store_failed("tasks were not written, or nobody knows", &error);
                 for (task, epoch) in tasks {
-                    if let Some(mut owned) = self.held(*task, *epoch) {
-                        self.shared.watchers.holds(*task, false);
-                        self.give_places_back(&mut owned);
-                        self.doubt(*task, Doubt::after_write(owned));
+                    match self.held(*task, *epoch) {
+                        Some(owned) => self.doubt_the_write(*task, owned),
+                        // It was to be released, and may still be this node's.
+                        None => self.claiming.in_doubt = true,
                     }
                 }
                 self.reread_soon();
             }
         }
+    }
+
+    /// Nobody knows whether a task is as it was, or as it should be.
+    fn doubt_the_write(&mut self, id: TaskId, mut owned: Owned) {
+        self.shared.watchers.holds(id, false);
+        self.give_places_back(&mut owned);
+        self.doubt(id, Doubt::after_write(owned));
+    }
+
+    /// A task was to come to rest, and mail came first: that is acted on before what brought it there.
+    fn mail_came_first(&mut self, id: TaskId, owned: Owned) {
+        self.doubt_the_write(id, owned);
+        self.reread(Duration::ZERO);
     }
 
     /// A task out of memory, if it is still held under this epoch: it may have been given up and claimed anew.
@@ -115,6 +130,7 @@ impl<S: Store> Scheduler<S> {
             }
             return;
         }
+        owned.forget_large();
         self.watch_the_time(id, &owned);
         if !owned.waiting.is_empty() {
             self.dirty.insert(id);

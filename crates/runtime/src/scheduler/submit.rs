@@ -47,7 +47,7 @@ impl Submitting {
 
 impl<S: Store> Scheduler<S> {
     pub(super) fn submit(&mut self, new: NewTask) {
-        if self.stopping.is_some() {
+        if self.is_stopping() {
             let _ = new.told.send(Err(ErrorKind::ShuttingDown.into()));
             return;
         }
@@ -91,11 +91,10 @@ impl<S: Store> Scheduler<S> {
             epoch: 1,
             revision: 0,
             mail_seen: steadfast_store::MailId(0),
-            known: Known::default(),
+            known: Known { input: Some(Arc::clone(&new.input)), outputs: Vec::new() },
             waiting: [Happening::of(Event::Claimed)].into(),
             saving: None,
         };
-        owned.keep_input(&new.input);
         let folded = self.fold(new.id, &mut owned);
         (owned, folded)
     }
@@ -160,7 +159,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The task is stored with its first steps: they are sent.
-    fn take_up(&mut self, id: TaskId, owned: Owned, folded: Folded) {
+    fn take_up(&mut self, id: TaskId, mut owned: Owned, folded: Folded) {
         let changed: Vec<_> = folded.changed.into_iter().collect();
         let task = (&owned.task, Some(&owned.known));
         self.shared.watchers.written(id, &owned.workflow, task, &changed, folded.state_changed);
@@ -170,6 +169,7 @@ impl<S: Store> Scheduler<S> {
         if owned.task.state().is_at_rest() {
             return self.rests(id, owned);
         }
+        owned.forget_large();
         self.watch_the_time(id, &owned);
         self.owned.insert(id, owned);
         self.dirty.insert(id);

@@ -4,6 +4,7 @@ mod random;
 mod recovery;
 mod story;
 mod undo;
+mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,7 @@ fn built(builder: Builder) -> Definition {
 }
 
 /// One task under way. Every plan is applied and the rows are checked.
+#[derive(Clone)]
 struct Run {
     definition: Definition,
     task: Task,

@@ -105,6 +105,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Answered { .. } => "answered",
         Event::TimedOut { .. } => "timed out",
         Event::OwnerDied { .. } => "owner died",
+        Event::CutOff { .. } => "cut off",
         Event::DeadlinePassed => "deadline passed",
         Event::Cancelled { .. } => "cancelled",
         Event::Unjudged { .. } => "unjudged",
@@ -246,12 +247,15 @@ impl World {
         }
     }
 
-    /// The process dies with its agents; the next owner finds what ran, and goes on.
+    /// The process dies with its agents, or is shut down; the next owner finds what ran, and goes on.
     fn owner_dies(&mut self) {
         self.asks.clear();
-        let ran = std::mem::take(&mut self.agents);
+        let (ran, dies) = (std::mem::take(&mut self.agents), self.rng.bool());
         for Attempted { step, attempt, .. } in ran {
-            self.event(&Event::OwnerDied { step, attempt });
+            self.event(&match dies {
+                true => Event::OwnerDied { step, attempt },
+                false => Event::CutOff { step, attempt },
+            });
         }
         self.event(&Event::Claimed);
     }
@@ -384,7 +388,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..16) {
+            let event = match rng.u8(0..17) {
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
                 2..=4 => Event::Granted { step },
@@ -395,6 +399,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                 9 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
                 10 => Event::TimedOut { step, attempt },
                 11 => Event::OwnerDied { step, attempt },
+                15 => Event::CutOff { step, attempt },
                 12 => Event::Unjudged { step, why: Arc::from("x") },
                 13 => {
                     let answer = Answer::NotMade { block: Block::Breaker, until: world.run.now + s(5) };

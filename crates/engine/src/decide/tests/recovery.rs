@@ -96,6 +96,43 @@ fn what_ran_in_a_dead_process_is_made_again_at_once_and_an_operators_after_three
 }
 
 #[test]
+fn what_was_cut_off_is_made_again_and_counts_as_nothing() {
+    let recovery = Recovery { at_once: 0, extended_wait: s(600), last: 2 };
+    let mut run = Run::new(workflow([step("a").recovery(recovery).undo_recovery(recovery)]));
+    let cut_off = |run: &mut Run| {
+        for _ in 0..5 {
+            let attempt = run.start("a").attempt;
+            run.event(&Event::CutOff { step: run.id("a"), attempt });
+            assert_eq!(run.ignored(&Event::CutOff { step: run.id("a"), attempt }), Ignored::Late);
+        }
+        let record = run.task.step(run.id("a"));
+        (record.failures, record.calls, record.owner_deaths, record.may_have_happened)
+    };
+    assert_eq!(cut_off(&mut run), (0, 0, 0, true));
+    run.run("a");
+    run.event(&Event::UndoAsked { cause: Cause::Deadline });
+    assert_eq!(cut_off(&mut run), (0, 0, 0, true), "an undo too");
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+
+    let mut run = Run::new(workflow([step("a").not_idempotent()]));
+    let attempt = run.start("a").attempt;
+    run.event(&Event::CutOff { step: run.id("a"), attempt });
+    assert_eq!((run.state("a"), run.task.state()), (StepState::Unknown, TaskState::Failed));
+}
+
+#[test]
+fn a_step_is_suspect_before_the_last_death_that_it_may_have() {
+    let mut run = Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
+    for (deaths, suspect) in [(0, false), (1, false), (2, true)] {
+        let record = run.task.step(run.id("a"));
+        assert_eq!((record.owner_deaths, record.is_suspect()), (deaths, suspect));
+        let attempt = run.start("a").attempt;
+        run.event(&Event::OwnerDied { step: run.id("a"), attempt });
+    }
+}
+
+#[test]
 fn an_undo_that_kills_its_process_is_an_operators() {
     let recovery = Recovery { at_once: 8, extended_wait: s(1), last: 9 };
     let mut run = Run::new(workflow([step("a").undo_recovery(recovery), step("b").after(["a"])]));

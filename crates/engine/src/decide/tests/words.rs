@@ -1,0 +1,69 @@
+//! What is told of a task.
+
+use super::*;
+
+fn words(run: &Run) -> String {
+    run.task.in_words(&run.definition, run.now)
+}
+
+#[test]
+fn a_task_says_what_it_waits_for() {
+    let mut run = Run::new(workflow([step("a"), step("b"), step("c"), step("d")]));
+    assert_eq!(Task::new(&run.definition, run.now).in_words(&run.definition, run.now), "nobody has begun with it yet");
+    run.start("a");
+    run.start("b");
+    run.fail("b", Effect::None, Some(run.now + s(7)));
+    for (block, until, told) in [
+        (Block::Breaker, Some(9), "its circuit breaker is open; asked again in 9 s"),
+        (Block::Limit, None, "its service has no room; asked again in 0 s"),
+        (Block::NoHandler, Some(2), "nobody here knows how to carry it out; asked again in 2 s"),
+        (
+            Block::Suspect,
+            Some(2),
+            "the process died under it twice, and under another that runs now: they run apart; asked again in 2 s",
+        ),
+    ] {
+        let until = until.map(|time| run.now + s(time));
+        let mut run = run.clone();
+        run.event(&Event::Refused { step: run.id("c"), block, until });
+        let expected = format!(
+            "`a`: an attempt runs, for 10 s at most; `b`: the next attempt is in 7 s; the last one failed: broken; \
+             `c`: {told}; `d`: it waits for a place at its service"
+        );
+        assert_eq!(words(&run), expected);
+    }
+    let mut run = Run::new(workflow([step("a")]));
+    run.run("a");
+    assert_eq!(words(&run), "it is done");
+}
+
+#[test]
+fn a_task_says_why_it_has_not_completed() {
+    let silent = Recovery { at_once: 0, extended_wait: s(1), last: 1 };
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"]).recovery(silent)]));
+    run.run("a");
+    run.hang("b");
+    let silence = "no-answer: it did not answer by its complete-by";
+    let unsafe_undo = "nobody knows whether `b` happened, and to undo what did not happen is not safe there";
+    assert_eq!(words(&run), format!("step `b` failed: {silence}; {unsafe_undo}"));
+
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.run("a");
+    run.event(&run.cancel());
+    assert!(words(&run).starts_with("cancelled by "), "{}", words(&run));
+    run.start("a");
+    run.fail("a", Effect::None, None);
+    assert!(words(&run).ends_with("; `a` could not be undone: broken"), "{}", words(&run));
+
+    let mut run = Run::new(workflow([step("a").not_idempotent()]));
+    run.start("a");
+    run.fail("a", Effect::Possible, None);
+    assert_eq!(words(&run), "nobody knows whether step `a` happened: broken");
+
+    let mut run = Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
+    for _ in 0..3 {
+        let attempt = run.start("a").attempt;
+        run.event(&Event::OwnerDied { step: run.id("a"), attempt });
+    }
+    assert!(words(&run).starts_with("the process died three times while step `a` ran: it may be the killer"));
+}
