@@ -131,6 +131,15 @@ impl Workflow {
     }
 }
 
+/// A workflow that knows the type of its input: for test kits, which make the tasks themselves.
+pub trait Typed {
+    /// What its tasks are submitted with.
+    type Input;
+
+    /// As the loops see it.
+    fn untyped(&self) -> &Arc<Workflow>;
+}
+
 fn ancestors(definition: &Definition, step: StepId) -> Vec<StepId> {
     let mut seen = vec![false; definition.steps().len()];
     let mut next = vec![step];

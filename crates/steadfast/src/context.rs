@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use steadfast_resilience::{Attempt, IdempotencyKey, Kind, Verdict};
-use steadfast_runtime::{Fault, Known, Work};
+use steadfast_resilience::{Attempt, IdempotencyKey, Verdict};
+use steadfast_runtime::{BAD_PAYLOAD, Fault, Known, Work};
 use steadfast_store::TaskId;
 
 use crate::failure::Failure;
 use crate::step::StepRef;
-
-/// The kind of a payload that does not fit its type.
-const BAD_PAYLOAD: Kind = Kind::new("bad-payload");
 
 /// What a task knows: its input, and the outputs of steps that come before.
 #[derive(Clone, Debug)]

@@ -9,8 +9,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Recovery, Step, StepId};
-use steadfast_resilience::{Attempt, Classify};
-use steadfast_runtime::{Answered, Code, Condition, Handler, Known, Service, Work, blocking};
+use steadfast_resilience::{Attempt, Classify, Verdict};
+use steadfast_runtime::{
+    Answered, BAD_PAYLOAD, Code, Condition, Fault, Handler, Known, Service, Work, blocking,
+};
 use steadfast_store::Payload;
 
 use crate::context::{Context, Seen, bad};
@@ -284,15 +286,10 @@ where
     }
 }
 
-fn packed<Out: Serialize, E: Classify + fmt::Display>(
-    done: Result<Out, E>,
-) -> Result<Payload, steadfast_runtime::Fault> {
+fn packed<Out: Serialize, E: Classify + fmt::Display>(done: Result<Out, E>) -> Result<Payload, Fault> {
     let output = done.map_err(|error| fault(&error))?;
     // It happened, and its output cannot be kept: that nobody must take for "nothing was done".
-    serde_json::to_vec(&output).map(Payload::from).map_err(|error| {
-        let mut fault = bad("the output", &error);
-        fault.verdict =
-            steadfast_resilience::Verdict::lasting(steadfast_resilience::Kind::new("bad-payload"));
-        fault
-    })
+    serde_json::to_vec(&output)
+        .map(Payload::from)
+        .map_err(|error| Fault { verdict: Verdict::lasting(BAD_PAYLOAD), ..bad("the output", &error) })
 }

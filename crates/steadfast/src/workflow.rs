@@ -45,16 +45,18 @@ impl<In, Out> Workflow<In, Out> {
         self.inner.definition()
     }
 
-    /// As the loops of the engine see it, without types: for test kits.
-    #[must_use]
-    pub fn untyped(&self) -> &Arc<steadfast_runtime::Workflow> {
-        &self.inner
-    }
-
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.definition().name()
+    }
+}
+
+impl<In, Out> steadfast_runtime::Typed for Workflow<In, Out> {
+    type Input = In;
+
+    fn untyped(&self) -> &Arc<steadfast_runtime::Workflow> {
+        &self.inner
     }
 }
 

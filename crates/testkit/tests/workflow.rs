@@ -54,7 +54,7 @@ impl Books {
     }
 }
 
-fn make(mistake: Mistake) -> (Arc<steadfast_runtime::Workflow>, Books) {
+fn make(mistake: Mistake) -> (Workflow<u32>, Books) {
     let books = Books::default();
     let retry = Retry::fixed(Duration::from_millis(100)).max_retries(3);
     let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).no_budget().no_breaker().retry(retry);
@@ -77,7 +77,7 @@ fn make(mistake: Mistake) -> (Arc<steadfast_runtime::Workflow>, Books) {
             .undo_when_unknown();
         before = Some(step.add().name());
     }
-    (Arc::clone(flow.build().unwrap().untyped()), books)
+    (flow.build().unwrap(), books)
 }
 
 fn holds(books: &Books, end: TaskState) -> Result<(), String> {
@@ -118,4 +118,25 @@ fn what_is_wrong_is_found_and_told_in_words() {
         }
         assert!(checked.broken.iter().any(|broken| broken.starts_with(words)), "{words}: {checked}");
     }
+}
+
+#[test]
+fn a_payload_that_does_not_fit_its_type_is_told_and_not_taken_for_a_success() {
+    // It cannot be read as it is written.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Odd {
+        #[serde(skip_serializing)]
+        needed: u32,
+    }
+    let make = || {
+        let mut flow = Workflow::<Odd>::builder("odd");
+        let service = Service::new(Pipeline::builder("svc").clock(Clock::tokio()).build().unwrap());
+        flow.step("a", &service, |cx| async move { Ok::<_, Failure>(cx.input.needed) })
+            .nothing_to_undo()
+            .add();
+        (flow.build().unwrap(), ())
+    };
+    let checked = check_workflow(&Odd { needed: 1 }, make, |(), _| Ok(()));
+    let words = "nothing goes wrong: bad-payload: the input does not fit its type: missing field `needed`";
+    assert!(checked.broken.iter().any(|broken| broken.starts_with(words)), "{checked}");
 }

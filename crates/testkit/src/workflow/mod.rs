@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 use steadfast_engine::{StepId, TaskState, Time};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{New, Node, Settings, Workflow, Workflows};
-use steadfast_store::{Memory, Payload, TaskId};
+use steadfast_runtime::{BAD_PAYLOAD, New, Node, Settings, Typed, Workflow, Workflows};
+use steadfast_store::{Memory, Payload, Stored, TaskId};
 
 use fault::{LATE, Wrong, wrong};
 use gate::Gate;
@@ -55,7 +55,8 @@ impl fmt::Display for Checked {
 /// every undo made twice, failing before and after it was done, refused, hanging, done after its own undo; and a crash
 /// after every commit, on the way forward and on the way back.
 ///
-/// `make` makes a fresh world: the workflow, over services of the test's own. `holds` looks at that world when the task has
+/// `make` makes a fresh world: the workflow, over services of the test's own. A payload that does not fit its type breaks
+/// every story: nothing was tested then. `holds` looks at that world when the task has
 /// come to its end, and says in words what is wrong: for instance that a task is undone, and something is still reserved.
 ///
 /// Give the services' pipelines [`Clock::tokio`], and let the code of the steps wait by that clock alone.
@@ -95,7 +96,7 @@ impl fmt::Display for Checked {
 ///     })
 ///     .undo_when_unknown()
 ///     .add();
-///     (Arc::clone(flow.build().unwrap().untyped()), shelf)
+///     (flow.build().unwrap(), shelf)
 /// };
 /// let holds = |shelf: &Arc<Mutex<Shelf>>, end: TaskState| {
 ///     match (end, shelf.lock().unwrap().reserved.len()) {
@@ -105,9 +106,9 @@ impl fmt::Display for Checked {
 /// };
 /// steadfast_testkit::check_workflow(&7, make, holds).assert_holds();
 /// ```
-pub fn check_workflow<W>(
-    input: &impl Serialize,
-    make: impl Fn() -> (Arc<Workflow>, W),
+pub fn check_workflow<F: Typed<Input: Serialize>, W>(
+    input: &F::Input,
+    make: impl Fn() -> (F, W),
     holds: impl Fn(&W, TaskState) -> Result<(), String>,
 ) -> Checked {
     let mut checked = Checked { stories: 0, broken: Vec::new() };
@@ -118,13 +119,14 @@ pub fn check_workflow<W>(
             return checked;
         }
     };
-    let stories = stories(&make().0);
+    let stories = stories(make().0.untyped());
     for story in stories {
         let crashes = if story.wrong.is_none() { MOST_COMMITS } else { 0 };
         // Without a crash first, then after each commit, for as long as there are commits.
         for commits in std::iter::once(u64::MAX).chain(1..=crashes) {
             let (workflow, world) = make();
-            let (lived, crashed) = live(&story, &workflow, &input, commits);
+            let workflow = workflow.untyped();
+            let (lived, crashed) = live(&story, workflow, &input, commits);
             if commits != u64::MAX && !crashed {
                 break;
             }
@@ -138,7 +140,7 @@ pub fn check_workflow<W>(
                     u64::MAX => String::new(),
                     commits => format!(", and the process dies after {commits} commits"),
                 };
-                checked.broken.push(format!("{}{crash}: {words}", story.words(&workflow)));
+                checked.broken.push(format!("{}{crash}: {words}", story.words(workflow)));
             }
         }
     }
@@ -289,11 +291,19 @@ async fn to_the_end<S: steadfast_store::Store>(
 ) -> Result<TaskState, String> {
     let ended = node.at_rest(task).await.map_err(|error| error.to_string())?;
     if !story.back || ended.task.state() != TaskState::Completed || ended.task.head().no_return {
-        return Ok(ended.task.state());
+        return fitting(&ended);
     }
     node.undo(task, "the test kit", "to see").await.map_err(|error| error.to_string())?;
-    let undone = node.at_rest(task).await.map_err(|error| error.to_string())?;
-    Ok(undone.task.state())
+    fitting(&node.at_rest(task).await.map_err(|error| error.to_string())?)
+}
+
+/// How a task ended, unless a payload did not fit its type: the kit lets nothing fail in that way.
+fn fitting(ended: &Stored) -> Result<TaskState, String> {
+    let failures = ended.task.rows().filter_map(|(_, record)| record.last_failure.as_deref());
+    match failures.into_iter().find(|failure| failure.starts_with(BAD_PAYLOAD.as_str())) {
+        Some(words) => Err(words.to_owned()),
+        None => Ok(ended.task.state()),
+    }
 }
 
 async fn start<S: steadfast_store::Store>(store: S, workflow: &Arc<Workflow>) -> Result<Node<S>, String> {
