@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use steadfast_engine::Invalid;
 use steadfast_runtime::ErrorKind;
 use steadfast_store::{Kind, TaskId};
 
@@ -140,12 +139,6 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
-    }
-}
-
-impl From<Invalid> for Error {
-    fn from(invalid: Invalid) -> Self {
-        Self::new(Code::BadWorkflow, invalid.to_string())
     }
 }
 

@@ -25,7 +25,7 @@
 //!         let reservation: String = cx.output(reserve)?;
 //!         Ok::<_, Failure>(format!("{reservation} for {}", cx.input.total))
 //!     })
-//!     .after([reserve.name()])
+//!     .after(reserve)
 //!     .nothing_to_undo()
 //!     .add();
 //! let place_order = flow.returns(charge)?;
@@ -51,7 +51,9 @@ mod context;
 mod engine;
 mod error;
 mod failure;
+mod place;
 mod step;
+mod steps;
 mod task;
 mod workflow;
 
@@ -64,6 +66,7 @@ pub use steadfast_resilience as resilience;
 pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
 pub use steadfast_store::TaskId;
 pub use step::{StepBuilder, StepRef};
+pub use steps::Steps;
 pub use task::{Outcome, Status, StepStatus, Task, Why};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
 
