@@ -243,3 +243,13 @@ async fn blocking_code_has_a_thread_of_its_own() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn the_id_of_a_task_travels_as_the_text_that_it_is_shown_as() {
+    let id = steadfast::TaskId::from_u128(0x0192_f3a0_5b1c_7d2e_8f00_0123_4567_89ab);
+    let json = serde_json::to_string(&id).unwrap();
+    assert_eq!(json, "\"0192f3a0-5b1c-7d2e-8f00-0123456789ab\"");
+    assert_eq!(serde_json::from_str::<steadfast::TaskId>(&json).unwrap(), id);
+    let error = serde_json::from_str::<steadfast::TaskId>("\"order-7\"").unwrap_err();
+    assert!(error.to_string().starts_with("an id has 32 hexadecimal digits"), "{error}");
+}
