@@ -6,7 +6,6 @@ use steadfast_runtime::ErrorKind;
 use steadfast_store::{Kind, TaskId};
 
 /// Something that could not be done. It says what to do next, and has a code with a page in `docs/errors`.
-#[derive(Debug)]
 pub struct Error {
     code: Code,
     message: String,
@@ -136,9 +135,35 @@ impl fmt::Display for Error {
     }
 }
 
+/// Where the pages of the codes are.
+const PAGES: &str = "https://github.com/steadfast-rs/steadfast/blob/main/docs/errors";
+
+/// For people: it is what a `main` prints that returns the error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}\n  what to do: {PAGES}/{}.md", self.code)?;
+        let mut told = self.message.clone();
+        let mut next = std::error::Error::source(self);
+        while let Some(source) = next {
+            let words = source.to_string();
+            if !told.contains(&words) {
+                write!(f, "\n  because: {words}")?;
+                told = words;
+            }
+            next = source.source();
+        }
+        Ok(())
+    }
+}
+
 impl std::error::Error for Error {
+    /// What caused it, and is not in its own words already.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+        let mut next = self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
+        while let Some(source) = next.filter(|source| self.message.contains(&source.to_string())) {
+            next = source.source();
+        }
+        next
     }
 }
 
@@ -188,6 +213,26 @@ pub(crate) fn other_workflow(task: TaskId, of: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_main_prints_is_readable_and_tells_each_cause_once() {
+        let disk = std::io::Error::other("the disk is gone");
+        let store =
+            steadfast_store::Error::new(Kind::Unavailable, "the disk failed: see the cause").because(disk);
+        let error = Error::from(steadfast_runtime::Error::from(store));
+        assert_eq!(
+            format!("{error:?}"),
+            "the store failed: the disk failed: see the cause; submit again under the same key to be sure [SF421]\n  \
+             what to do: https://github.com/steadfast-rs/steadfast/blob/main/docs/errors/SF421.md\n  \
+             because: the disk is gone"
+        );
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("the disk is gone"));
+        let plain = Error::new(Code::BadWorkflow, "workflow `w` makes no sense:\n  - step `a`: twice");
+        assert!(
+            format!("{plain:?}").starts_with("workflow `w` makes no sense:\n  - step `a`: twice [SF401]\n")
+        );
+    }
 
     #[test]
     fn every_code_has_a_page_that_says_what_to_do() {
