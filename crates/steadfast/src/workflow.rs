@@ -53,6 +53,12 @@ impl<In, Out> Workflow<In, Out> {
     pub fn name(&self) -> &str {
         self.definition().name()
     }
+
+    /// The name of a step, as causes, events and histories know it; `None` for one that it does not have.
+    #[must_use]
+    pub fn step_name(&self, step: StepId) -> Option<&str> {
+        self.definition().steps().get(step.ordinal()).map(Step::name)
+    }
 }
 
 impl<In, Out> steadfast_runtime::Typed for Workflow<In, Out> {
