@@ -37,6 +37,8 @@ pub enum Code {
     TooLate,
     /// SF410: the engine is shutting down.
     ShuttingDown,
+    /// SF411: a key that is empty.
+    EmptyKey,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -53,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -64,6 +66,7 @@ impl Code {
         Self::UnknownTask,
         Self::TooLate,
         Self::ShuttingDown,
+        Self::EmptyKey,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -86,6 +89,7 @@ impl Code {
             Self::UnknownTask => "SF408",
             Self::TooLate => "SF409",
             Self::ShuttingDown => "SF410",
+            Self::EmptyKey => "SF411",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -208,6 +212,13 @@ impl From<steadfast_runtime::Error> for Error {
 /// An id that stands for a task of another workflow.
 pub(crate) fn other_workflow(task: TaskId, of: &str) -> Error {
     Error::new(Code::UnknownTask, format!("task {task} is one of workflow `{of}`"))
+}
+
+/// A key that nobody has filled in.
+pub(crate) fn empty_key() -> Error {
+    let words = "the key is empty, and would make all submissions one: give what identifies the work, or leave \
+                 `.key(..)` out";
+    Error::new(Code::EmptyKey, words)
 }
 
 #[cfg(test)]

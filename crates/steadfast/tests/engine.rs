@@ -101,8 +101,10 @@ async fn what_is_wrong_with_a_store_has_its_own_error() {
         assert_eq!(code(bad.to_owned()).await, Code::BadAddress, "{bad}");
     }
     let folder = tempfile::tempdir().unwrap();
+    assert_eq!(code("sqlite::memory:".to_owned()).await, Code::BadAddress);
+    assert!(!std::path::Path::new(":memory:.owner").exists());
     assert_eq!(
-        code(format!("sqlite:{}/no/such/folder.db", folder.path().display())).await,
+        code(format!("sqlite://{}/no/such/folder.db", folder.path().display())).await,
         Code::StoreReadOnly
     );
     let damaged = folder.path().join("damaged.db");
@@ -125,6 +127,7 @@ async fn what_is_too_large_or_unknown_is_refused_and_stores_nothing() {
     assert_eq!(error.code(), Code::TooLarge);
     assert!(error.to_string().contains("2097154 bytes, at most 1048576"), "{error}");
     assert_eq!(engine.submit(&text, &String::new()).key(&long).await.unwrap_err().code(), Code::TooLarge);
+    assert_eq!(engine.submit(&text, &String::new()).key("").await.unwrap_err().code(), Code::EmptyKey);
     assert_eq!(engine.submit(&other, &1).await.unwrap_err().code(), Code::UnknownWorkflow);
     let task = engine.submit(&text, &"fine".to_owned()).await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
