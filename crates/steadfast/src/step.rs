@@ -162,24 +162,43 @@ where
         E: Classify + fmt::Display + 'static,
     {
         let place = self.place.clone();
-        let handler = move |work: &Arc<Work>, attempt: Attempt| -> Answered {
-            let bytes = work.known.output(work.step).unwrap_or_default();
-            match serde_json::from_slice::<Out>(bytes) {
-                Ok(output) => {
-                    let output = std::sync::Mutex::new(Some(output));
-                    with_context(work, attempt, &place, &|cx| {
-                        let taken = output.lock().ok().and_then(|mut output| output.take());
-                        let called = taken.map(|output| undo(cx, output));
-                        async move {
-                            match called {
-                                Some(called) => called.await,
-                                None => std::future::pending().await,
-                            }
-                        }
-                    })
-                }
-                Err(error) => Box::pin(std::future::ready(Err(bad("the output", &error)))),
+        let handler = move |work: &Arc<Work>, attempt: Attempt| match own_output(work) {
+            Ok(output) => with_context(work, attempt, &place, |cx| undo(cx, output)),
+            Err(fault) => failed(fault),
+        };
+        self.undo = Some(Arc::new(handler));
+        self.undo_reads_output = true;
+        self
+    }
+
+    /// What undoes it, with code that blocks: see [`blocking_step`](Builder::blocking_step).
+    pub fn blocking_undo<F, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>) -> Result<(), E> + Send + Sync + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let (place, undo) = (self.place.clone(), Arc::new(undo));
+        let handler = move |work: &Arc<Work>, attempt: Attempt| {
+            let undo = Arc::clone(&undo);
+            with_context_blocking(work, attempt, &place, move |cx| undo(cx))
+        };
+        self.undo = Some(Arc::new(handler));
+        self
+    }
+
+    /// What undoes it, from its output, with code that blocks: see [`blocking_step`](Builder::blocking_step).
+    pub fn blocking_undo_with_output<F, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>, Out) -> Result<(), E> + Send + Sync + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let (place, undo) = (self.place.clone(), Arc::new(undo));
+        let handler = move |work: &Arc<Work>, attempt: Attempt| match own_output(work) {
+            Ok(output) => {
+                let undo = Arc::clone(&undo);
+                with_context_blocking(work, attempt, &place, move |cx| undo(cx, output))
             }
+            Err(fault) => failed(fault),
         };
         self.undo = Some(Arc::new(handler));
         self.undo_reads_output = true;
@@ -270,11 +289,11 @@ pub(crate) fn with_context<In, Out, F, Fut, E>(
     work: &Arc<Work>,
     attempt: Attempt,
     place: &Place,
-    code: &F,
+    code: F,
 ) -> Answered
 where
     In: DeserializeOwned,
-    F: Fn(Context<In>) -> Fut,
+    F: FnOnce(Context<In>) -> Fut,
     Fut: Future<Output = Result<Out, E>> + Send + 'static,
     Out: Serialize,
     E: Classify + fmt::Display,
@@ -284,30 +303,40 @@ where
             let called = code(Context::new(seen, work, attempt));
             Box::pin(async move { packed(called.await) })
         }
-        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        Err(fault) => failed(fault),
     }
 }
 
-/// Calls code that blocks, on a thread of its own.
+/// Calls code that blocks, where that is allowed.
 pub(crate) fn with_context_blocking<In, Out, F, E>(
     work: &Arc<Work>,
     attempt: Attempt,
     place: &Place,
-    code: &Arc<F>,
+    code: F,
 ) -> Answered
 where
     In: DeserializeOwned + Send + 'static,
-    F: Fn(Context<In>) -> Result<Out, E> + Send + Sync + 'static,
+    F: FnOnce(Context<In>) -> Result<Out, E> + Send + 'static,
     Out: Serialize,
     E: Classify + fmt::Display,
 {
     match Seen::new(work.known.clone(), place) {
         Ok(seen) => {
-            let (cx, code) = (Context::new(seen, work, attempt), Arc::clone(code));
+            let cx = Context::new(seen, work, attempt);
             blocking(move || packed(code(cx)))
         }
-        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        Err(fault) => failed(fault),
     }
+}
+
+/// The output of the step that is to be undone.
+fn own_output<Out: DeserializeOwned>(work: &Work) -> Result<Out, Fault> {
+    let bytes = work.known.output(work.step).unwrap_or_default();
+    serde_json::from_slice(bytes).map_err(|error| bad("the output", &error))
+}
+
+fn failed(fault: Fault) -> Answered {
+    Box::pin(std::future::ready(Err(fault)))
 }
 
 fn packed<Out: Serialize, E: Classify + fmt::Display>(done: Result<Out, E>) -> Result<Payload, Fault> {

@@ -128,7 +128,8 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         StepBuilder::new(self, place, service, Arc::new(run))
     }
 
-    /// A step whose code blocks: it runs on a thread of its own.
+    /// A step whose code blocks: it runs on a thread of tokio's blocking pool. Such code cannot be stopped. When its time is up,
+    /// the step goes on without it; when it never returns, a runtime that is dropped waits for it for ever.
     pub fn blocking_step<Out, F, E>(
         &mut self,
         name: &'static str,
@@ -142,7 +143,10 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     {
         let (place, of) = (self.next(name), self.next(name));
         let run = Arc::new(run);
-        let run = move |work: &Arc<Work>, attempt| with_context_blocking(work, attempt, &of, &run);
+        let run = move |work: &Arc<Work>, attempt| {
+            let run = Arc::clone(&run);
+            with_context_blocking(work, attempt, &of, move |cx| run(cx))
+        };
         StepBuilder::new(self, place, service, Arc::new(run))
     }
 

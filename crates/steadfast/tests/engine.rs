@@ -220,7 +220,7 @@ async fn events_tell_of_every_step_and_of_the_end() {
 }
 
 #[tokio::test]
-async fn blocking_code_has_a_thread_of_its_own() {
+async fn blocking_code_does_not_run_where_others_wait() {
     let mut flow = Workflow::<u32>::builder("blocking");
     let service = Service::standard("svc");
     let step = flow
@@ -245,6 +245,37 @@ async fn blocking_code_has_a_thread_of_its_own() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn an_undo_may_block_as_its_step_may() {
+    let threads = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (first, second) = (Arc::clone(&threads), Arc::clone(&threads));
+    let name = || std::thread::current().name().unwrap_or_default().to_owned();
+    let mut flow = Workflow::<u32>::builder("blocking");
+    let service = Service::standard("svc");
+    flow.blocking_step("a", &service, |cx| Ok::<_, Failure>(cx.input))
+        .blocking_undo(move |cx| {
+            first.lock().unwrap().push((cx.input, name()));
+            Ok::<_, Failure>(())
+        })
+        .add();
+    flow.blocking_step("b", &service, |cx| Ok::<_, Failure>(cx.input * 2))
+        .after("a")
+        .blocking_undo_with_output(move |_, output| {
+            second.lock().unwrap().push((output, name()));
+            Ok::<_, Failure>(())
+        })
+        .add();
+    let workflow = flow.build().unwrap();
+    let engine = Engine::builder("memory:").workflow(&workflow).start().await.unwrap();
+    let task = engine.submit(&workflow, &7).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
+    task.undo("ann", "to see").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    let threads = threads.lock().unwrap();
+    assert_eq!(threads.iter().map(|(seen, _)| *seen).collect::<Vec<_>>(), [14, 7]);
+    assert!(threads.iter().all(|(_, thread)| *thread != name()), "{threads:?}");
 }
 
 #[test]
