@@ -114,10 +114,18 @@ impl<In> Context<In> {
         self.attempt.time_left()
     }
 
-    /// The number of the attempt, from 1: it only grows, over step and undo.
+    /// The number of the attempt, from 1: it only grows, over step and undo. An attempt is one dispatch of the step: the quick
+    /// retries that are made in place do not count here, see [`try_number`](Self::try_number).
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.work.number
+    }
+
+    /// The number of this try within its attempt, from 1: the quick retries that the service's policy makes in place count
+    /// here. A new attempt begins with 1 again.
+    #[must_use]
+    pub fn try_number(&self) -> u32 {
+        self.attempt.number().saturating_add(1)
     }
 
     /// Takes the input out.
