@@ -79,6 +79,28 @@ async fn a_task_outlives_its_engine_and_goes_on_from_where_it_was() {
 }
 
 #[tokio::test]
+async fn an_engine_that_is_dropped_stops_and_the_next_one_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Sender::new(false));
+    let workflow = counted(&calls, &gate);
+    let start = || Engine::builder(address(&folder)).workflow(&workflow).start();
+    let engine = start().await.unwrap();
+    let mut events = engine.events();
+    let task = engine.submit(&workflow, &4).await.unwrap();
+    let id = task.id();
+    drop(engine);
+    while task.status().await.unwrap().steps[1].state != StepState::Running {
+        events.next().await.unwrap();
+    }
+    drop(task);
+    while events.next().await.is_some() {}
+    gate.send_replace(true);
+    let engine = start().await.unwrap();
+    let task = engine.task(&workflow, id).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+}
+
+#[tokio::test]
 async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let workflow = counted(&Arc::default(), &Sender::new(true));

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use steadfast::resilience::clock::Clock;
+use steadfast::resilience::{Pipeline, Retry};
 use steadfast::{Code, Engine, Failure, Outcome, Service, StepRef, Workflow, WorkflowBuilder};
 
 fn step<Out>(flow: &mut WorkflowBuilder<u32>, name: &'static str, output: Out) -> StepRef<Out>
@@ -106,4 +108,42 @@ async fn an_output_that_a_step_may_not_read_is_told_in_words() {
         "step `reads` failed: missing-output: `reads` reads the output of `beside`, which does not come before it: \
          add `.after(beside)` to `reads`"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_has_a_number_within_its_attempt() {
+    let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).retry(Retry::standard()).build().unwrap();
+    let mut flow = Workflow::<u32>::builder("tries");
+    let step = flow
+        .step("a", &Service::new(pipeline), |cx| async move {
+            match cx.try_number() {
+                3 => Ok((cx.attempt(), cx.try_number())),
+                _ => Err(Failure::transient("flaky", "not yet")),
+            }
+        })
+        .nothing_to_undo()
+        .add();
+    let workflow = flow.returns(step).unwrap();
+    let engine = Engine::builder("memory:").clock(Clock::tokio()).workflow(&workflow).start().await.unwrap();
+    let ended = engine.submit(&workflow, &1).await.unwrap().outcome().await.unwrap();
+    assert_eq!(ended, Outcome::Completed((1, 3)));
+}
+
+#[tokio::test]
+async fn what_json_cannot_say_fails_who_reads_it() {
+    let service = Service::standard("svc");
+    let mut flow = Workflow::<u32>::builder("nan");
+    let ratio = step(&mut flow, "ratio", f64::NAN);
+    flow.step("reads", &service, move |cx| async move { cx.output(ratio) })
+        .after(ratio)
+        .nothing_to_undo()
+        .add();
+    match outcome(&flow.build().unwrap()).await {
+        Outcome::Undone(why) => assert!(
+            why.to_string()
+                .starts_with("step `reads` failed: bad-payload: the output of `ratio` does not fit its type"),
+            "{why}"
+        ),
+        other => panic!("{other:?}"),
+    }
 }
