@@ -70,6 +70,9 @@ impl Classify for Fault {
     }
 }
 
+/// The kind of a payload that does not fit its type.
+pub const BAD_PAYLOAD: Kind = Kind::new("bad-payload");
+
 /// The kind of a handler's panic.
 pub(crate) const PANIC: Kind = Kind::new("panic");
 

@@ -25,11 +25,11 @@ mod watch;
 mod workflow;
 
 pub use error::{Error, ErrorKind};
-pub use handler::{Answered, Fault, Handler, Work, blocking};
+pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};
 pub use message::Request;
 pub use node::{New, Node, Submitted};
 pub use service::Service;
 pub use settings::Settings;
 pub use stats::Stats;
 pub use watch::{Rested, Told, What};
-pub use workflow::{Code, Condition, Known, Workflow, Workflows};
+pub use workflow::{Code, Condition, Known, Typed, Workflow, Workflows};

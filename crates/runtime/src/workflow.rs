@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Definition, StepId, Time};
+use steadfast_engine::{Builder, Definition, StepId, Time};
 use steadfast_store::{Payload, PayloadKey, Store, TaskId};
 
 use crate::handler::Handler;
@@ -110,6 +110,23 @@ impl Workflow {
         }
     }
 
+    /// The same workflow with another deadline for its tasks: for tests.
+    ///
+    /// # Errors
+    /// A time that makes no sense, in words.
+    pub fn completing_within(self, time: Duration) -> Result<Self, String> {
+        let old = &self.definition;
+        let builder = Definition::builder(old.name()).version(old.version()).complete_within(time);
+        let definition = old.steps().iter().cloned().fold(builder, Builder::step).build();
+        Ok(Self { definition: definition.map_err(|invalid| invalid.to_string())?, ..self })
+    }
+
+    /// All steps before this one, at whatever distance.
+    #[must_use]
+    pub fn before(&self, step: StepId) -> &[StepId] {
+        &self.ancestors[step.ordinal()]
+    }
+
     /// What it says.
     #[must_use]
     pub fn definition(&self) -> &Definition {
@@ -142,8 +159,17 @@ impl Workflow {
 
     /// The steps whose outputs the code of this one may read.
     pub(crate) fn readable(&self, step: StepId, undo: bool) -> impl Iterator<Item = StepId> {
-        self.ancestors[step.ordinal()].iter().copied().chain(undo.then_some(step))
+        self.before(step).iter().copied().chain(undo.then_some(step))
     }
+}
+
+/// A workflow that knows the type of its input: for test kits, which make the tasks themselves.
+pub trait Typed {
+    /// What its tasks are submitted with.
+    type Input;
+
+    /// As the loops see it.
+    fn untyped(&self) -> &Arc<Workflow>;
 }
 
 fn ancestors(definition: &Definition, step: StepId) -> Vec<StepId> {

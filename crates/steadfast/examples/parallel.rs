@@ -43,7 +43,7 @@ fn book() -> Result<Workflow<Trip, u32>, steadfast::Error> {
             let car = cx.output(car).unwrap_or(0);
             Ok::<_, Failure>(cx.output(flight)? + cx.output(hotel)? + car)
         })
-        .after([flight.name(), hotel.name(), car.name()])
+        .after((flight, hotel, car))
         .nothing_to_undo()
         .add();
     flow.returns(book)

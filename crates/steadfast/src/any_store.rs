@@ -21,19 +21,41 @@ pub(crate) enum AnyStore {
 
 impl AnyStore {
     pub(crate) fn open(address: &str, clock: &Clock) -> Result<Self, Error> {
-        match address.split_once(':') {
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, wall_clock())?)),
-            Some(("memory", "")) => {
+        match read(address)? {
+            Address::File(path) => Ok(Self::Sqlite(Sqlite::open(path, wall_clock())?)),
+            Address::Memory => {
                 let (clock, began, wall) = (clock.clone(), clock.now(), wall_clock()());
                 Ok(Self::Memory(Memory::new(move || wall + clock.now().since(began))))
             }
-            _ => Err(Error::new(
-                Code::BadAddress,
-                format!(
-                    "`{address}` is no store: use `sqlite:PATH`, such as `sqlite:orders.db`, or `memory:`"
-                ),
-            )),
         }
+    }
+}
+
+/// What an address stands for.
+#[derive(Debug, PartialEq, Eq)]
+enum Address<'a> {
+    File(&'a str),
+    Memory,
+}
+
+/// Reads an address. Two slashes belong to it and not to the path, as in all addresses: `sqlite://orders.db` is a file in the
+/// current folder.
+fn read(address: &str) -> Result<Address<'_>, Error> {
+    const FILE: &str = "use `sqlite:PATH`, such as `sqlite:orders.db` or `sqlite:/var/lib/orders.db`";
+    let bad = |why: &str| Error::new(Code::BadAddress, format!("`{address}` is no store: {why}"));
+    match address.split_once(':') {
+        Some(("memory", "")) => Ok(Address::Memory),
+        Some(("sqlite", path)) => match path.strip_prefix("//").unwrap_or(path) {
+            "" => Err(bad(&format!("it names no file; {FILE}"))),
+            memory if memory.starts_with(":memory:") => {
+                Err(bad("a store in memory keeps nothing; for tests use `memory:`, and otherwise a file"))
+            }
+            uri if uri.starts_with("file:") || uri.contains('?') => {
+                Err(bad(&format!("it has no options, and its path is no URI; {FILE}")))
+            }
+            path => Ok(Address::File(path)),
+        },
+        _ => Err(bad(&format!("{FILE}, or `memory:` for tests"))),
     }
 }
 
@@ -137,5 +159,43 @@ impl Nodes for AnyStore {
 
     fn leave(&self, node: NodeId) -> impl Future<Output = Told<()>> + Send {
         either!(self, store => store.leave(node)).run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_others_are() {
+        for (address, path) in [
+            ("sqlite:orders.db", "orders.db"),
+            ("sqlite://orders.db", "orders.db"),
+            ("sqlite:./data/orders.db", "./data/orders.db"),
+            ("sqlite:/var/orders.db", "/var/orders.db"),
+            ("sqlite:///var/orders.db", "/var/orders.db"),
+        ] {
+            assert_eq!(read(address).ok(), Some(Address::File(path)), "{address}");
+        }
+        assert_eq!(read("memory:").ok(), Some(Address::Memory));
+    }
+
+    #[test]
+    fn an_address_that_stands_for_no_store_is_told_what_to_use() {
+        for (address, words) in [
+            ("orders.db", "use `sqlite:PATH`"),
+            ("postgres://here", "use `sqlite:PATH`"),
+            ("memory:x", "use `sqlite:PATH`"),
+            ("sqlite:", "it names no file; use `sqlite:PATH`"),
+            ("sqlite://", "it names no file; use `sqlite:PATH`"),
+            ("sqlite::memory:", "a store in memory keeps nothing; for tests use `memory:`"),
+            ("sqlite://:memory:", "a store in memory keeps nothing; for tests use `memory:`"),
+            ("sqlite:file:a.db", "it has no options, and its path is no URI"),
+            ("sqlite://a.db?mode=rwc", "it has no options, and its path is no URI"),
+        ] {
+            let error = read(address).unwrap_err();
+            assert_eq!(error.code(), Code::BadAddress);
+            assert!(error.to_string().starts_with(&format!("`{address}` is no store: {words}")), "{error}");
+        }
     }
 }

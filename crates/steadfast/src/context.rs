@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use steadfast_resilience::{Attempt, IdempotencyKey, Kind, Verdict};
-use steadfast_runtime::{Fault, Known, Work};
+use steadfast_engine::StepId;
+use steadfast_resilience::{Attempt, IdempotencyKey, Verdict};
+use steadfast_runtime::{BAD_PAYLOAD, Fault, Known, Work};
 use steadfast_store::TaskId;
 
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::step::StepRef;
-
-/// The kind of a payload that does not fit its type.
-const BAD_PAYLOAD: Kind = Kind::new("bad-payload");
 
 /// What a task knows: its input, and the outputs of steps that come before.
 #[derive(Clone, Debug)]
@@ -21,12 +20,13 @@ pub struct Seen<In> {
     /// What the task was submitted with.
     pub input: In,
     known: Known,
+    place: Place,
 }
 
 impl<In: DeserializeOwned> Seen<In> {
-    pub(crate) fn new(known: Known) -> Result<Self, Fault> {
+    pub(crate) fn new(known: Known, place: &Place) -> Result<Self, Fault> {
         let input = serde_json::from_slice(known.input()).map_err(|error| bad("the input", &error))?;
-        Ok(Self { input, known })
+        Ok(Self { input, known, place: place.clone() })
     }
 }
 
@@ -34,15 +34,39 @@ impl<In> Seen<In> {
     /// The output of a step that comes before this one.
     ///
     /// # Errors
-    /// It has none: it was skipped, or failed and was left behind, or does not come before this one.
+    /// It has none: it was skipped, or failed and was left behind. It does not come before this one, or is a step of another
+    /// workflow.
     pub fn output<T: DeserializeOwned>(&self, step: StepRef<T>) -> Result<T, Failure> {
-        let missing = || Failure::terminal("missing-output", format!("step `{}` has no output", step.name()));
+        if step.flow() != self.place.flow.id {
+            return Err(self.other_workflow(step.name()));
+        }
+        let missing = || self.missing(step.id(), step.name());
         let bytes = self.known.output(step.id()).ok_or_else(missing)?;
         let what = || format!("the output of `{}`", step.name());
         serde_json::from_slice(bytes).map_err(|error| {
             let Fault { verdict, message } = bad(&what(), &error);
             Failure::terminal(BAD_PAYLOAD.as_str(), message).with_verdict(verdict)
         })
+    }
+
+    fn missing(&self, step: StepId, name: &str) -> Failure {
+        if self.place.may_read(step) {
+            let words = format!("step `{name}` has no output: it was skipped, or failed and was left behind");
+            return Failure::terminal("missing-output", words);
+        }
+        let own = self.place.name;
+        let words = format!(
+            "`{own}` reads the output of `{name}`, which does not come before it: add `.after({name})` to `{own}`"
+        );
+        Failure::terminal("missing-output", words)
+    }
+
+    fn other_workflow(&self, name: &str) -> Failure {
+        let own = self.place.name;
+        let words = format!(
+            "`{own}` reads the output of `{name}`, which is a step of another workflow: read that of a step of this one"
+        );
+        Failure::terminal("other-workflow", words)
     }
 }
 
@@ -90,10 +114,18 @@ impl<In> Context<In> {
         self.attempt.time_left()
     }
 
-    /// The number of the attempt, from 1: it only grows, over step and undo.
+    /// The number of the attempt, from 1: it only grows, over step and undo. An attempt is one dispatch of the step: the quick
+    /// retries that are made in place do not count here, see [`try_number`](Self::try_number).
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.work.number
+    }
+
+    /// The number of this try within its attempt, from 1: the quick retries that the service's policy makes in place count
+    /// here. A new attempt begins with 1 again.
+    #[must_use]
+    pub fn try_number(&self) -> u32 {
+        self.attempt.number().saturating_add(1)
     }
 
     /// Takes the input out.

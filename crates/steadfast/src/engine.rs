@@ -15,7 +15,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
-use crate::error::{Code, Error, other_workflow};
+use crate::error::{Code, Error, empty_key, other_workflow};
 use crate::task::Task;
 use crate::workflow::Workflow;
 
@@ -36,8 +36,8 @@ pub struct Builder {
 }
 
 impl Engine {
-    /// Begins to set an engine up over the store at this address: `sqlite:PATH`, or `memory:` for tests, which forgets
-    /// everything in the end.
+    /// Begins to set an engine up over the store at this address: `sqlite:PATH`, such as `sqlite:orders.db` in the current
+    /// folder or `sqlite:/var/lib/orders.db`, or `memory:` for tests, which forgets everything in the end.
     pub fn builder(address: impl Into<String>) -> Builder {
         Builder {
             address: address.into(),
@@ -157,7 +157,7 @@ pub struct Submit<'e, In, Out> {
 
 impl<In, Out> Submit<'_, In, Out> {
     /// Under the same key the same workflow runs once: a second submission gives the first task back. The same key with
-    /// another input is an error.
+    /// another input is an error, and so is an empty one.
     pub fn key(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(Arc::from(key.to_string()));
         self
@@ -175,8 +175,9 @@ impl<In, Out> Submit<'_, In, Out> {
         let too_large = |what: &str, bytes: usize, most: usize| {
             Err(Error::new(Code::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
         };
-        match self.key.as_ref().map_or(0, |key| key.len()) {
-            bytes if bytes > MAX_KEY => return too_large("the key", bytes, MAX_KEY),
+        match self.key.as_ref().map(|key| key.len()) {
+            Some(0) => return Err(empty_key()),
+            Some(bytes) if bytes > MAX_KEY => return too_large("the key", bytes, MAX_KEY),
             _ => {}
         }
         match input.len() {

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use steadfast_engine::Invalid;
 use steadfast_runtime::ErrorKind;
 use steadfast_store::{Kind, TaskId};
 
 /// Something that could not be done. It says what to do next, and has a code with a page in `docs/errors`.
-#[derive(Debug)]
 pub struct Error {
     code: Code,
     message: String,
@@ -39,6 +37,8 @@ pub enum Code {
     TooLate,
     /// SF410: the engine is shutting down.
     ShuttingDown,
+    /// SF411: a key that is empty.
+    EmptyKey,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -55,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -66,6 +66,7 @@ impl Code {
         Self::UnknownTask,
         Self::TooLate,
         Self::ShuttingDown,
+        Self::EmptyKey,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -88,6 +89,7 @@ impl Code {
             Self::UnknownTask => "SF408",
             Self::TooLate => "SF409",
             Self::ShuttingDown => "SF410",
+            Self::EmptyKey => "SF411",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -137,15 +139,35 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+/// Where the pages of the codes are.
+const PAGES: &str = "https://github.com/steadfast-rs/steadfast/blob/main/docs/errors";
+
+/// For people: it is what a `main` prints that returns the error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}\n  what to do: {PAGES}/{}.md", self.code)?;
+        let mut told = self.message.clone();
+        let mut next = std::error::Error::source(self);
+        while let Some(source) = next {
+            let words = source.to_string();
+            if !told.contains(&words) {
+                write!(f, "\n  because: {words}")?;
+                told = words;
+            }
+            next = source.source();
+        }
+        Ok(())
     }
 }
 
-impl From<Invalid> for Error {
-    fn from(invalid: Invalid) -> Self {
-        Self::new(Code::BadWorkflow, invalid.to_string())
+impl std::error::Error for Error {
+    /// What caused it, and is not in its own words already.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let mut next = self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
+        while let Some(source) = next.filter(|source| self.message.contains(&source.to_string())) {
+            next = source.source();
+        }
+        next
     }
 }
 
@@ -192,9 +214,36 @@ pub(crate) fn other_workflow(task: TaskId, of: &str) -> Error {
     Error::new(Code::UnknownTask, format!("task {task} is one of workflow `{of}`"))
 }
 
+/// A key that nobody has filled in.
+pub(crate) fn empty_key() -> Error {
+    let words = "the key is empty, and would make all submissions one: give what identifies the work, or leave \
+                 `.key(..)` out";
+    Error::new(Code::EmptyKey, words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_main_prints_is_readable_and_tells_each_cause_once() {
+        let disk = std::io::Error::other("the disk is gone");
+        let store =
+            steadfast_store::Error::new(Kind::Unavailable, "the disk failed: see the cause").because(disk);
+        let error = Error::from(steadfast_runtime::Error::from(store));
+        assert_eq!(
+            format!("{error:?}"),
+            "the store failed: the disk failed: see the cause; submit again under the same key to be sure [SF421]\n  \
+             what to do: https://github.com/steadfast-rs/steadfast/blob/main/docs/errors/SF421.md\n  \
+             because: the disk is gone"
+        );
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("the disk is gone"));
+        let plain = Error::new(Code::BadWorkflow, "workflow `w` makes no sense:\n  - step `a`: twice");
+        assert!(
+            format!("{plain:?}").starts_with("workflow `w` makes no sense:\n  - step `a`: twice [SF401]\n")
+        );
+    }
 
     #[test]
     fn every_code_has_a_page_that_says_what_to_do() {

@@ -25,7 +25,7 @@
 //!         let reservation: String = cx.output(reserve)?;
 //!         Ok::<_, Failure>(format!("{reservation} for {}", cx.input.total))
 //!     })
-//!     .after([reserve.name()])
+//!     .after(reserve)
 //!     .nothing_to_undo()
 //!     .add();
 //! let place_order = flow.returns(charge)?;
@@ -45,13 +45,38 @@
 //! A *step* calls a *service* through its pipeline of [`steadfast_resilience`]: retry, breaker, time limits. Its output is
 //! stored before the next step begins. When a step fails for good, what was done before is undone in reverse order. When the
 //! process dies, the next one goes on from where it was: state is rows, and no code is run again to find out.
+//!
+//! Everything that the calls of this crate return can be named from here, such as what is in a task's history:
+//!
+//! ```
+//! use steadfast::{Cause, Entry, Head, Record, StepId, Task, Time, Workflow};
+//!
+//! /// Who is to blame for the end of a task, and since when.
+//! async fn blamed(task: &Task<()>, workflow: &Workflow<u32>) -> Result<Option<(String, Time)>, steadfast::Error> {
+//!     let history: Vec<Entry> = task.history().await?;
+//!     let ended = history.iter().find_map(|entry: &Entry| {
+//!         let head: &Head = entry.head.as_ref()?;
+//!         Some((head.ending.as_ref()?.cause.clone(), entry.at))
+//!     });
+//!     let failures: Vec<&(StepId, Record)> = history.iter().flat_map(|entry| &entry.steps).collect();
+//!     Ok(ended.map(|(cause, at)| match cause {
+//!         Cause::StepFailed(step) => {
+//!             let times = failures.iter().filter(|(of, record)| *of == step && record.failures > 0).count();
+//!             (format!("{}, written {times} times", workflow.step_name(step).unwrap_or("nobody")), at)
+//!         }
+//!         other => (format!("{other:?}"), at),
+//!     }))
+//! }
+//! ```
 
 mod any_store;
 mod context;
 mod engine;
 mod error;
 mod failure;
+mod place;
 mod step;
+mod steps;
 mod task;
 mod workflow;
 
@@ -59,11 +84,15 @@ pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
-pub use steadfast_engine::{Invalid, OnFailure, Problem, Recovery, StepState, TaskState, UndoState};
+pub use steadfast_engine::{
+    Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, Invalid, OnFailure, Problem,
+    Record, Recovery, Step, StepId, StepState, TaskState, Time, Undo, UndoState,
+};
 pub use steadfast_resilience as resilience;
 pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
-pub use steadfast_store::TaskId;
+pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
+pub use steps::Steps;
 pub use task::{Outcome, Status, StepStatus, Task, Why};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
 

@@ -9,18 +9,23 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Recovery, Step, StepId};
-use steadfast_resilience::{Attempt, Classify};
-use steadfast_runtime::{Answered, Code, Condition, Handler, Known, Service, Work, blocking};
+use steadfast_resilience::{Attempt, Classify, Verdict};
+use steadfast_runtime::{
+    Answered, BAD_PAYLOAD, Code, Condition, Fault, Handler, Known, Service, Work, blocking,
+};
 use steadfast_store::Payload;
 
 use crate::context::{Context, Seen, bad};
 use crate::failure::fault;
+use crate::place::{FlowId, Place};
+use crate::steps::Steps;
 use crate::workflow::Builder;
 
 /// A step of a workflow, by which others read its output.
 pub struct StepRef<Out> {
     id: StepId,
     name: &'static str,
+    flow: FlowId,
     output: PhantomData<fn() -> Out>,
 }
 
@@ -33,6 +38,10 @@ impl<Out> StepRef<Out> {
 
     pub(crate) const fn id(self) -> StepId {
         self.id
+    }
+
+    pub(crate) const fn flow(self) -> FlowId {
+        self.flow
     }
 }
 
@@ -50,17 +59,11 @@ impl<Out> fmt::Debug for StepRef<Out> {
     }
 }
 
-impl<Out> From<StepRef<Out>> for String {
-    fn from(step: StepRef<Out>) -> Self {
-        step.name.to_owned()
-    }
-}
-
 /// A step that is being described. It is part of the workflow once it is [added](Self::add).
 #[must_use = "a step is part of its workflow once it is added"]
 pub struct StepBuilder<'f, In, Out> {
     flow: &'f mut Builder<In>,
-    name: &'static str,
+    place: Place,
     service: Service,
     step: Step,
     run: Arc<dyn Handler>,
@@ -82,14 +85,14 @@ where
 {
     pub(crate) fn new(
         flow: &'f mut Builder<In>,
-        name: &'static str,
+        place: Place,
         service: &Service,
         run: Arc<dyn Handler>,
     ) -> Self {
         Self {
             flow,
-            name,
-            step: Step::new(name, service.name()),
+            step: Step::new(place.name, service.name()),
+            place,
             service: service.clone(),
             run,
             undo: None,
@@ -101,17 +104,30 @@ where
         }
     }
 
-    /// Begins once these have ended. Without it: at once.
-    pub fn after<N: Into<String>>(mut self, steps: impl IntoIterator<Item = N>) -> Self {
-        self.step = self.step.after(steps);
+    /// Begins once these have ended. Without it: at once. Steps whose outputs are of different types go into a tuple:
+    /// `.after((flight, hotel))`.
+    pub fn after(mut self, steps: impl Steps) -> Self {
+        let mut names = Vec::new();
+        steps.put_into(&mut names);
+        let own = Some(self.place.flow.id);
+        let (known, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|named| named.flow.is_none() || named.flow == own);
+        self.step = self.step.after(known.into_iter().map(|named| named.name));
+        for other in others {
+            self.flow.mistakes.push(format!(
+                "step `{}`: it comes after `{}`, which is a step of another workflow: name one of this workflow",
+                self.place.name, other.name
+            ));
+        }
         self
     }
 
     /// Runs only if this holds, and is skipped otherwise. What comes after a skipped step runs all the same, unless
     /// everything before it was skipped.
     pub fn when(mut self, condition: impl Fn(&Seen<In>) -> bool + Send + Sync + 'static) -> Self {
+        let place = self.place.clone();
         let judge = move |known: &Known| {
-            let seen = Seen::new(known.clone()).map_err(|fault| fault.message)?;
+            let seen = Seen::new(known.clone(), &place).map_err(|fault| fault.message)?;
             Ok(condition(&seen))
         };
         self.condition = Some(Arc::new(judge));
@@ -132,7 +148,9 @@ where
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Classify + fmt::Display + 'static,
     {
-        self.undo = Some(Arc::new(move |work: &Arc<Work>, attempt| with_context(work, attempt, &undo)));
+        let place = self.place.clone();
+        let undo = move |work: &Arc<Work>, attempt| with_context(work, attempt, &place, &undo);
+        self.undo = Some(Arc::new(undo));
         self
     }
 
@@ -143,24 +161,44 @@ where
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Classify + fmt::Display + 'static,
     {
-        let handler = move |work: &Arc<Work>, attempt: Attempt| -> Answered {
-            let bytes = work.known.output(work.step).unwrap_or_default();
-            match serde_json::from_slice::<Out>(bytes) {
-                Ok(output) => {
-                    let output = std::sync::Mutex::new(Some(output));
-                    with_context(work, attempt, &|cx| {
-                        let taken = output.lock().ok().and_then(|mut output| output.take());
-                        let called = taken.map(|output| undo(cx, output));
-                        async move {
-                            match called {
-                                Some(called) => called.await,
-                                None => std::future::pending().await,
-                            }
-                        }
-                    })
-                }
-                Err(error) => Box::pin(std::future::ready(Err(bad("the output", &error)))),
+        let place = self.place.clone();
+        let handler = move |work: &Arc<Work>, attempt: Attempt| match own_output(work) {
+            Ok(output) => with_context(work, attempt, &place, |cx| undo(cx, output)),
+            Err(fault) => failed(fault),
+        };
+        self.undo = Some(Arc::new(handler));
+        self.undo_reads_output = true;
+        self
+    }
+
+    /// What undoes it, with code that blocks: see [`blocking_step`](Builder::blocking_step).
+    pub fn blocking_undo<F, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>) -> Result<(), E> + Send + Sync + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let (place, undo) = (self.place.clone(), Arc::new(undo));
+        let handler = move |work: &Arc<Work>, attempt: Attempt| {
+            let undo = Arc::clone(&undo);
+            with_context_blocking(work, attempt, &place, move |cx| undo(cx))
+        };
+        self.undo = Some(Arc::new(handler));
+        self
+    }
+
+    /// What undoes it, from its output, with code that blocks: see [`blocking_step`](Builder::blocking_step).
+    pub fn blocking_undo_with_output<F, E>(mut self, undo: F) -> Self
+    where
+        F: Fn(Context<In>, Out) -> Result<(), E> + Send + Sync + 'static,
+        E: Classify + fmt::Display + 'static,
+    {
+        let (place, undo) = (self.place.clone(), Arc::new(undo));
+        let handler = move |work: &Arc<Work>, attempt: Attempt| match own_output(work) {
+            Ok(output) => {
+                let undo = Arc::clone(&undo);
+                with_context_blocking(work, attempt, &place, move |cx| undo(cx, output))
             }
+            Err(fault) => failed(fault),
         };
         self.undo = Some(Arc::new(handler));
         self.undo_reads_output = true;
@@ -234,8 +272,9 @@ where
             }
         }
         let code = Code { condition: self.condition, run: self.run, undo: self.undo };
-        let id = self.flow.add(step, code, self.service);
-        StepRef { id, name: self.name, output: PhantomData }
+        self.flow.add(step, code, self.service);
+        let Place { flow, id, name } = self.place;
+        StepRef { id, name, flow: flow.id, output: PhantomData }
     }
 }
 
@@ -246,53 +285,64 @@ impl<In, Out> fmt::Debug for StepBuilder<'_, In, Out> {
 }
 
 /// Calls code with its context.
-pub(crate) fn with_context<In, Out, F, Fut, E>(work: &Arc<Work>, attempt: Attempt, code: &F) -> Answered
+pub(crate) fn with_context<In, Out, F, Fut, E>(
+    work: &Arc<Work>,
+    attempt: Attempt,
+    place: &Place,
+    code: F,
+) -> Answered
 where
     In: DeserializeOwned,
-    F: Fn(Context<In>) -> Fut,
+    F: FnOnce(Context<In>) -> Fut,
     Fut: Future<Output = Result<Out, E>> + Send + 'static,
     Out: Serialize,
     E: Classify + fmt::Display,
 {
-    match Seen::new(work.known.clone()) {
+    match Seen::new(work.known.clone(), place) {
         Ok(seen) => {
             let called = code(Context::new(seen, work, attempt));
             Box::pin(async move { packed(called.await) })
         }
-        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        Err(fault) => failed(fault),
     }
 }
 
-/// Calls code that blocks, on a thread of its own.
+/// Calls code that blocks, where that is allowed.
 pub(crate) fn with_context_blocking<In, Out, F, E>(
     work: &Arc<Work>,
     attempt: Attempt,
-    code: &Arc<F>,
+    place: &Place,
+    code: F,
 ) -> Answered
 where
     In: DeserializeOwned + Send + 'static,
-    F: Fn(Context<In>) -> Result<Out, E> + Send + Sync + 'static,
+    F: FnOnce(Context<In>) -> Result<Out, E> + Send + 'static,
     Out: Serialize,
     E: Classify + fmt::Display,
 {
-    match Seen::new(work.known.clone()) {
+    match Seen::new(work.known.clone(), place) {
         Ok(seen) => {
-            let (cx, code) = (Context::new(seen, work, attempt), Arc::clone(code));
+            let cx = Context::new(seen, work, attempt);
             blocking(move || packed(code(cx)))
         }
-        Err(fault) => Box::pin(std::future::ready(Err(fault))),
+        Err(fault) => failed(fault),
     }
 }
 
-fn packed<Out: Serialize, E: Classify + fmt::Display>(
-    done: Result<Out, E>,
-) -> Result<Payload, steadfast_runtime::Fault> {
+/// The output of the step that is to be undone.
+fn own_output<Out: DeserializeOwned>(work: &Work) -> Result<Out, Fault> {
+    let bytes = work.known.output(work.step).unwrap_or_default();
+    serde_json::from_slice(bytes).map_err(|error| bad("the output", &error))
+}
+
+fn failed(fault: Fault) -> Answered {
+    Box::pin(std::future::ready(Err(fault)))
+}
+
+fn packed<Out: Serialize, E: Classify + fmt::Display>(done: Result<Out, E>) -> Result<Payload, Fault> {
     let output = done.map_err(|error| fault(&error))?;
     // It happened, and its output cannot be kept: that nobody must take for "nothing was done".
-    serde_json::to_vec(&output).map(Payload::from).map_err(|error| {
-        let mut fault = bad("the output", &error);
-        fault.verdict =
-            steadfast_resilience::Verdict::lasting(steadfast_resilience::Kind::new("bad-payload"));
-        fault
-    })
+    serde_json::to_vec(&output)
+        .map(Payload::from)
+        .map_err(|error| Fault { verdict: Verdict::lasting(BAD_PAYLOAD), ..bad("the output", &error) })
 }

@@ -11,6 +11,7 @@ use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error};
+use crate::workflow::Workflow;
 
 /// A task. It goes on whether or not anybody holds this.
 pub struct Task<Out> {
@@ -42,6 +43,17 @@ impl Why {
     #[must_use]
     pub fn cause(&self) -> &Cause {
         &self.cause
+    }
+
+    /// The name of the step that is the cause, if one is.
+    #[must_use]
+    pub fn step<'w, In, Out>(&self, workflow: &'w Workflow<In, Out>) -> Option<&'w str> {
+        match self.cause {
+            Cause::StepFailed(id) | Cause::OutcomeUnknown(id) | Cause::OwnerDied(id) => {
+                workflow.step_name(id)
+            }
+            _ => None,
+        }
     }
 }
 

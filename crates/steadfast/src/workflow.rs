@@ -14,6 +14,7 @@ use steadfast_runtime::{Code, Service, Work};
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::place::{Flow, Place};
 use crate::step::{StepBuilder, StepRef, with_context, with_context_blocking};
 
 /// A workflow that takes `In` and gives `Out`. Clones are one and the same.
@@ -27,6 +28,8 @@ impl<In> Workflow<In> {
     pub fn builder(name: &'static str) -> Builder<In> {
         Builder {
             name,
+            flow: Flow::new(),
+            mistakes: Vec::new(),
             version: 1,
             complete_within: None,
             steps: Vec::new(),
@@ -44,16 +47,24 @@ impl<In, Out> Workflow<In, Out> {
         self.inner.definition()
     }
 
-    /// As the loops of the engine see it, without types: for test kits.
-    #[must_use]
-    pub fn untyped(&self) -> &Arc<steadfast_runtime::Workflow> {
-        &self.inner
-    }
-
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.definition().name()
+    }
+
+    /// The name of a step, as causes, events and histories know it; `None` for one that it does not have.
+    #[must_use]
+    pub fn step_name(&self, step: StepId) -> Option<&str> {
+        self.definition().steps().get(step.ordinal()).map(Step::name)
+    }
+}
+
+impl<In, Out> steadfast_runtime::Typed for Workflow<In, Out> {
+    type Input = In;
+
+    fn untyped(&self) -> &Arc<steadfast_runtime::Workflow> {
+        &self.inner
     }
 }
 
@@ -73,6 +84,9 @@ impl<In, Out> fmt::Debug for Workflow<In, Out> {
 #[must_use = "a builder does nothing until `build` or `returns`"]
 pub struct Builder<In> {
     name: &'static str,
+    flow: Arc<Flow>,
+    /// What is wrong with it that its definition cannot show, each in words.
+    pub(crate) mistakes: Vec<String>,
     version: u32,
     complete_within: Option<Duration>,
     steps: Vec<Step>,
@@ -108,11 +122,13 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         Out: Serialize + DeserializeOwned + Send + 'static,
         E: Classify + fmt::Display + 'static,
     {
-        let run = move |work: &Arc<Work>, attempt| with_context(work, attempt, &run);
-        StepBuilder::new(self, name, service, Arc::new(run))
+        let (place, of) = (self.next(name), self.next(name));
+        let run = move |work: &Arc<Work>, attempt| with_context(work, attempt, &of, &run);
+        StepBuilder::new(self, place, service, Arc::new(run))
     }
 
-    /// A step whose code blocks: it runs on a thread of its own.
+    /// A step whose code blocks: it runs on a thread of tokio's blocking pool. Such code cannot be stopped. When its time is up,
+    /// the step goes on without it; when it never returns, a runtime that is dropped waits for it for ever.
     pub fn blocking_step<Out, F, E>(
         &mut self,
         name: &'static str,
@@ -124,17 +140,25 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         Out: Serialize + DeserializeOwned + Send + 'static,
         E: Classify + fmt::Display + 'static,
     {
+        let (place, of) = (self.next(name), self.next(name));
         let run = Arc::new(run);
-        let run = move |work: &Arc<Work>, attempt| with_context_blocking(work, attempt, &run);
-        StepBuilder::new(self, name, service, Arc::new(run))
+        let run = move |work: &Arc<Work>, attempt| {
+            let run = Arc::clone(&run);
+            with_context_blocking(work, attempt, &of, move |cx| run(cx))
+        };
+        StepBuilder::new(self, place, service, Arc::new(run))
     }
 
-    pub(crate) fn add(&mut self, step: Step, code: Code, service: Service) -> StepId {
+    /// The place of the step that will be added next.
+    fn next(&self, name: &'static str) -> Place {
         let id = StepId::at(u16::try_from(self.steps.len()).unwrap_or(u16::MAX));
+        Place { flow: Arc::clone(&self.flow), id, name }
+    }
+
+    pub(crate) fn add(&mut self, step: Step, code: Code, service: Service) {
         self.steps.push(step);
         self.code.push(code);
         self.services.push(service);
-        id
     }
 
     /// Checks it. Its tasks give nothing back.
@@ -149,7 +173,13 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     ///
     /// # Errors
     /// Everything that is wrong with it, each with its place.
-    pub fn returns<Out>(self, step: StepRef<Out>) -> Result<Workflow<In, Out>, Error> {
+    pub fn returns<Out>(mut self, step: StepRef<Out>) -> Result<Workflow<In, Out>, Error> {
+        if step.flow() != self.flow.id {
+            self.mistakes.push(format!(
+                "workflow: it returns the output of `{}`, which is a step of another workflow: name one of this workflow",
+                step.name()
+            ));
+        }
         self.finish(Some(step.id()))
     }
 
@@ -159,11 +189,27 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
             builder = builder.complete_within(time);
         }
         let definition = self.steps.into_iter().fold(builder, steadfast_engine::Builder::step).build();
-        let definition = definition.map_err(|invalid: Invalid| Error::from(invalid))?;
+        let definition = checked(self.name, definition, &self.mistakes)?;
         let inner = steadfast_runtime::Workflow::new(definition, self.code, self.services)
             .map_err(Error::workflow)?;
+        self.flow.is_built(&inner);
         Ok(Workflow { inner: Arc::new(inner.returning(result)), types: PhantomData })
     }
+}
+
+/// A definition, or everything that is wrong with it.
+fn checked(
+    name: &str,
+    definition: Result<Definition, Invalid>,
+    mistakes: &[String],
+) -> Result<Definition, Error> {
+    let told = match definition {
+        Ok(definition) if mistakes.is_empty() => return Ok(definition),
+        Ok(_) => format!("workflow `{name}` makes no sense:"),
+        Err(invalid) => invalid.to_string(),
+    };
+    let mistakes = mistakes.iter().map(|mistake| format!("\n  - {mistake}"));
+    Err(Error::workflow(told + &mistakes.collect::<String>()))
 }
 
 impl<In> fmt::Debug for Builder<In> {

@@ -133,6 +133,28 @@ async fn conditions_see_what_is_large() {
 }
 
 #[tokio::test]
+async fn an_engine_that_is_dropped_stops_and_the_next_one_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Sender::new(false));
+    let workflow = counted(&calls, &gate);
+    let start = || Engine::builder(address(&folder)).workflow(&workflow).start();
+    let engine = start().await.unwrap();
+    let mut events = engine.events();
+    let task = engine.submit(&workflow, &4).await.unwrap();
+    let id = task.id();
+    drop(engine);
+    while task.status().await.unwrap().steps[1].state != StepState::Running {
+        events.next().await.unwrap();
+    }
+    drop(task);
+    while events.next().await.is_some() {}
+    gate.send_replace(true);
+    let engine = start().await.unwrap();
+    let task = engine.task(&workflow, id).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+}
+
+#[tokio::test]
 async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() {
     let folder = tempfile::tempdir().unwrap();
     let workflow = counted(&Arc::default(), &Sender::new(true));
@@ -155,8 +177,10 @@ async fn what_is_wrong_with_a_store_has_its_own_error() {
         assert_eq!(code(bad.to_owned()).await, Code::BadAddress, "{bad}");
     }
     let folder = tempfile::tempdir().unwrap();
+    assert_eq!(code("sqlite::memory:".to_owned()).await, Code::BadAddress);
+    assert!(!std::path::Path::new(":memory:.owner").exists());
     assert_eq!(
-        code(format!("sqlite:{}/no/such/folder.db", folder.path().display())).await,
+        code(format!("sqlite://{}/no/such/folder.db", folder.path().display())).await,
         Code::StoreReadOnly
     );
     let damaged = folder.path().join("damaged.db");
@@ -179,6 +203,7 @@ async fn what_is_too_large_or_unknown_is_refused_and_stores_nothing() {
     assert_eq!(error.code(), Code::TooLarge);
     assert!(error.to_string().contains("2097154 bytes, at most 1048576"), "{error}");
     assert_eq!(engine.submit(&text, &String::new()).key(&long).await.unwrap_err().code(), Code::TooLarge);
+    assert_eq!(engine.submit(&text, &String::new()).key("").await.unwrap_err().code(), Code::EmptyKey);
     assert_eq!(engine.submit(&other, &1).await.unwrap_err().code(), Code::UnknownWorkflow);
     let task = engine.submit(&text, &"fine".to_owned()).await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
@@ -271,7 +296,7 @@ async fn events_tell_of_every_step_and_of_the_end() {
 }
 
 #[tokio::test]
-async fn blocking_code_has_a_thread_of_its_own() {
+async fn blocking_code_does_not_run_where_others_wait() {
     let mut flow = Workflow::<u32>::builder("blocking");
     let service = Service::standard("svc");
     let step = flow
@@ -296,4 +321,45 @@ async fn blocking_code_has_a_thread_of_its_own() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn an_undo_may_block_as_its_step_may() {
+    let threads = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (first, second) = (Arc::clone(&threads), Arc::clone(&threads));
+    let name = || std::thread::current().name().unwrap_or_default().to_owned();
+    let mut flow = Workflow::<u32>::builder("blocking");
+    let service = Service::standard("svc");
+    flow.blocking_step("a", &service, |cx| Ok::<_, Failure>(cx.input))
+        .blocking_undo(move |cx| {
+            first.lock().unwrap().push((cx.input, name()));
+            Ok::<_, Failure>(())
+        })
+        .add();
+    flow.blocking_step("b", &service, |cx| Ok::<_, Failure>(cx.input * 2))
+        .after("a")
+        .blocking_undo_with_output(move |_, output| {
+            second.lock().unwrap().push((output, name()));
+            Ok::<_, Failure>(())
+        })
+        .add();
+    let workflow = flow.build().unwrap();
+    let engine = Engine::builder("memory:").workflow(&workflow).start().await.unwrap();
+    let task = engine.submit(&workflow, &7).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
+    task.undo("ann", "to see").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    let threads = threads.lock().unwrap();
+    assert_eq!(threads.iter().map(|(seen, _)| *seen).collect::<Vec<_>>(), [14, 7]);
+    assert!(threads.iter().all(|(_, thread)| *thread != name()), "{threads:?}");
+}
+
+#[test]
+fn the_id_of_a_task_travels_as_the_text_that_it_is_shown_as() {
+    let id = steadfast::TaskId::from_u128(0x0192_f3a0_5b1c_7d2e_8f00_0123_4567_89ab);
+    let json = serde_json::to_string(&id).unwrap();
+    assert_eq!(json, "\"0192f3a0-5b1c-7d2e-8f00-0123456789ab\"");
+    assert_eq!(serde_json::from_str::<steadfast::TaskId>(&json).unwrap(), id);
+    let error = serde_json::from_str::<steadfast::TaskId>("\"order-7\"").unwrap_err();
+    assert!(error.to_string().starts_with("an id has 32 hexadecimal digits"), "{error}");
 }

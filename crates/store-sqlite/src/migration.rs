@@ -1,9 +1,11 @@
 //! The schema, step by step. A step that was shipped never changes: its checksum is kept in the file.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use steadfast_store::{Error, Kind};
 
-use crate::error::failed;
+use crate::error::failed_at;
 
 /// All steps in their order, from 1.
 const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001.sql")];
@@ -13,7 +15,8 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS steadfast_migrations (
 ) STRICT";
 
 /// Brings a file up to this version.
-pub(crate) fn run(connection: &mut Connection) -> Result<(), Error> {
+pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let failed = |error| failed_at(path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     transaction.execute_batch(TABLE).map_err(failed)?;
     let last: u32 = transaction
@@ -21,7 +24,8 @@ pub(crate) fn run(connection: &mut Connection) -> Result<(), Error> {
         .map_err(failed)?;
     if usize::try_from(last).unwrap_or(usize::MAX) > MIGRATIONS.len() {
         let message = format!(
-            "the file has schema {last}, this version knows {}: use the newer version that made it",
+            "{} has schema {last}, this version knows {}: use the newer version that made it",
+            path.display(),
             MIGRATIONS.len()
         );
         return Err(Error::new(Kind::Newer, message));
@@ -37,7 +41,8 @@ pub(crate) fn run(connection: &mut Connection) -> Result<(), Error> {
             Some(known) if known == checksum(sql) => {}
             Some(_) => {
                 let message = format!(
-                    "schema {number} of the file is not the one that this version knows: it was made by a build of its own"
+                    "schema {number} of {} is not the one that this version knows: it was made by a build of its own",
+                    path.display()
                 );
                 return Err(Error::new(Kind::Newer, message));
             }

@@ -13,7 +13,7 @@ use steadfast_store::{Error, Kind};
 
 use crate::clock::Clock;
 use crate::drive::Drive;
-use crate::error::failed;
+use crate::error::{failed_at, not_made};
 use crate::reader::Reader;
 use crate::writer::Writer;
 use crate::{Inner, Sqlite, migration, node};
@@ -58,10 +58,14 @@ fn open(
     wall: impl Fn() -> Time + Send + Sync + 'static,
     drive: impl FnOnce(Writer) -> Result<Drive, Error>,
 ) -> Result<Sqlite, Error> {
+    if path.is_dir() {
+        return Err(Error::new(Kind::ReadOnly, format!("{} is a folder: name a file in it", path.display())));
+    }
+    let failed = |error| failed_at(path, error);
     let owner = lock(path)?;
     let mut connection = Connection::open(path).map_err(failed)?;
     prepare(&connection).map_err(failed)??;
-    migration::run(&mut connection)?;
+    migration::run(&mut connection, path)?;
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
     steadfast_store::failpoint!("open.migrated");
@@ -95,13 +99,7 @@ fn lock(path: &Path) -> Result<File, Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".owner");
     let name = PathBuf::from(name);
-    let cannot = |error: std::io::Error| {
-        Error::new(
-            Kind::ReadOnly,
-            format!("cannot make {}: check that its folder may be written", name.display()),
-        )
-        .because(error)
-    };
+    let cannot = |error| not_made(&name, error);
     let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(cannot)?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -115,10 +115,20 @@ fn what_is_no_store_and_what_cannot_be_made_are_refused() {
         "this is no database, but it is long enough to be looked at".repeat(99),
     )
     .unwrap();
-    assert_eq!(open(&folder, &clock).unwrap_err().kind(), Kind::Corrupt);
+    let error = open(&folder, &clock).unwrap_err();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    let path = folder.path("store.db").display().to_string();
+    assert!(error.to_string().starts_with(&format!("{path} is no SQLite file")), "{error}");
+    std::fs::create_dir(folder.path("sub")).unwrap();
+    let error = Sqlite::open(folder.path("sub"), || Time::from_millis(0)).unwrap_err();
+    assert!(error.to_string().ends_with("sub is a folder: name a file in it"), "{error}");
+    assert!(!folder.path("sub.owner").exists());
     let nowhere = Sqlite::open("/nowhere/at/all/store.db", || Time::from_millis(0)).unwrap_err();
     assert_eq!(nowhere.kind(), Kind::ReadOnly);
-    assert!(nowhere.to_string().contains("check that its folder may be written"), "{nowhere}");
+    assert_eq!(
+        nowhere.to_string(),
+        "cannot make /nowhere/at/all/store.db.owner: /nowhere/at/all does not exist: make that folder, or give another path"
+    );
 }
 
 #[test]

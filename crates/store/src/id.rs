@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A task, everywhere and for ever: a UUID, version 7, so that ids sort by their time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(u128);
 
 /// A process that works on tasks, from its start to its end: one that comes back is another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u128);
 
 macro_rules! id {
@@ -35,6 +35,13 @@ macro_rules! id {
             }
         }
 
+        /// As it is shown, so that an id in a log or in a failed assertion can be looked for.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
         impl FromStr for $name {
             type Err = BadId;
 
@@ -51,6 +58,21 @@ macro_rules! id {
 id!(TaskId);
 id!(NodeId);
 
+/// As the text that it is shown as.
+#[cfg(feature = "serde")]
+impl serde::Serialize for TaskId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for TaskId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A text that is no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an id has 32 hexadecimal digits, such as 0192f3a0-5b1c-7d2e-8f00-0123456789ab")]
@@ -64,6 +86,7 @@ mod tests {
     fn an_id_is_read_as_it_is_written() {
         let id = TaskId::from_u128(0x0192_f3a0_5b1c_7d2e_8f00_0123_4567_89ab);
         assert_eq!(id.to_string(), "0192f3a0-5b1c-7d2e-8f00-0123456789ab");
+        assert_eq!(format!("{id:?}"), id.to_string());
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!("0192F3A05b1c7d2e8f000123456789ab".parse(), Ok(id));
         for bad in

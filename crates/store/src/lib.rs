@@ -27,7 +27,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use error::{Error, Kind};
-pub use id::{NodeId, TaskId};
+pub use id::{BadId, NodeId, TaskId};
 pub use memory::Memory;
 pub use record::{
     Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,

@@ -74,7 +74,7 @@ pub use script::{Answer, Part, Script};
 pub use service::Service;
 pub use steadfast_resilience::clock::{Clock, Moment, VirtualClock};
 #[cfg(feature = "workflow")]
-pub use workflow::{Checked, check_workflow};
+pub use workflow::{Checked, Ended, Story, Trouble, Wrong, check_workflow};
 
 /// The examples of the guide and of the README run as tests of this crate.
 #[cfg(all(doctest, feature = "http"))]
