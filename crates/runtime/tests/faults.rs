@@ -312,7 +312,8 @@ async fn a_shutdown_lets_what_runs_end_and_hands_the_rest_over_at_once() {
 /// A deployment is no death either.
 #[tokio::test(start_paused = true)]
 async fn what_shutdowns_cut_off_again_and_again_is_made_again_in_the_end() {
-    let (workflow, books) = Flow::new("long").step(step("a"), service("svc"), always(Act::Take(s(8)))).build();
+    let (workflow, books) =
+        Flow::new("long").step(step("a"), service("svc"), always(Act::Take(s(8)))).build();
     let store = memory();
     let mut settings = quick();
     settings.grace = s(1);

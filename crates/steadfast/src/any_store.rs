@@ -1,5 +1,6 @@
 //! The store that an address stands for.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use steadfast_engine::Time;
@@ -22,7 +23,7 @@ pub(crate) enum AnyStore {
 impl AnyStore {
     pub(crate) fn open(address: &str, clock: &Clock) -> Result<Self, Error> {
         match read(address)? {
-            Address::File(path) => Ok(Self::Sqlite(Sqlite::open(path, wall_clock())?)),
+            Address::File(path) => Ok(Self::Sqlite(Sqlite::open(path, steady(wall_clock(), clock.clone()))?)),
             Address::Memory => {
                 let (clock, began, wall) = (clock.clone(), clock.now(), wall_clock()());
                 Ok(Self::Memory(Memory::new(move || wall + clock.now().since(began))))
@@ -65,6 +66,21 @@ fn wall_clock() -> impl Fn() -> Time + Send + Sync + 'static {
         #[expect(clippy::disallowed_methods, reason = "the one place where the store's clock begins")]
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Time::from_millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A date and time that neither goes back nor stands still: when the machine's is set back, this one goes on from where it
+/// was, by a clock that cannot be set. When the machine's is set forward, or has slept, it follows.
+fn steady(wall: impl Fn() -> Time + Send + Sync, clock: Clock) -> impl Fn() -> Time + Send + Sync {
+    let seen = Mutex::new((wall(), clock.now()));
+    move || {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (wall, moment) = (wall(), clock.now());
+        let gone_on = seen.0 + moment.since(seen.1);
+        if wall > gone_on {
+            *seen = (wall, moment);
+        }
+        wall.max(gone_on)
     }
 }
 
@@ -164,7 +180,34 @@ impl Nodes for AnyStore {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use steadfast_resilience::clock::VirtualClock;
+
     use super::*;
+
+    #[test]
+    fn a_date_that_is_set_back_is_not_followed_and_nothing_stands_still() {
+        let clock = VirtualClock::new();
+        let wall = Arc::new(AtomicU64::new(10_000));
+        let date = {
+            let wall = Arc::clone(&wall);
+            steady(move || Time::from_millis(wall.load(Ordering::SeqCst)), clock.clone().into())
+        };
+        let s = Duration::from_secs;
+        for (goes_on, machine, told) in [
+            (1, 11_000, 11_000),
+            (1, 3_612_000, 3_612_000),
+            (1, 13_000, 3_613_000),
+            (5, 18_000, 3_618_000),
+            (1, 4_000_000, 4_000_000),
+        ] {
+            clock.advance(s(goes_on));
+            wall.store(machine, Ordering::SeqCst);
+            assert_eq!(date().as_millis(), told);
+        }
+    }
 
     #[test]
     fn an_address_is_read_as_others_are() {

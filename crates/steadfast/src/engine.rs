@@ -15,7 +15,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
-use crate::error::{Code, Error, empty_key, other_workflow};
+use crate::error::{Code, Error, empty_key, other_workflow, too_large};
 use crate::task::Task;
 use crate::workflow::Workflow;
 
@@ -132,6 +132,8 @@ impl Builder {
         if let Some(twice) = self.twice {
             return Err(Error::new(Code::BadWorkflow, format!("{twice}: raise the version of one")));
         }
+        self.workflows.check().map_err(|words| Error::new(Code::BadWorkflow, words))?;
+        self.settings.check().map_err(|words| Error::new(Code::BadSettings, words))?;
         let store = AnyStore::open(&self.address, &self.clock)?;
         let node = Node::start(store, self.workflows, self.settings, self.clock).await?;
         Ok(Engine { node: Arc::new(node) })
@@ -157,7 +159,8 @@ pub struct Submit<'e, In, Out> {
 
 impl<In, Out> Submit<'_, In, Out> {
     /// Under the same key the same workflow runs once: a second submission gives the first task back. The same key with
-    /// another input is an error, and so is an empty one.
+    /// another input is an error, and so is an empty one. Inputs are the same if they are as JSON, byte for byte: use a
+    /// `BTreeMap`, since a `HashMap` is written in another order each time.
     pub fn key(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(Arc::from(key.to_string()));
         self
@@ -172,17 +175,17 @@ impl<In, Out> Submit<'_, In, Out> {
 
 impl<In, Out> Submit<'_, In, Out> {
     fn check(&self, input: &Payload) -> Result<(), Error> {
-        let too_large = |what: &str, bytes: usize, most: usize| {
-            Err(Error::new(Code::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
-        };
-        match self.key.as_ref().map(|key| key.len()) {
-            Some(0) => return Err(empty_key()),
-            Some(bytes) if bytes > MAX_KEY => return too_large("the key", bytes, MAX_KEY),
-            _ => {}
+        if self.key.as_ref().is_some_and(|key| key.is_empty()) {
+            return Err(empty_key());
         }
-        match input.len() {
-            bytes if bytes > MAX_PAYLOAD => too_large("the input, as JSON,", bytes, MAX_PAYLOAD),
-            _ => Ok(()),
+        let sizes = [
+            ("the key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY),
+            ("the namespace", self.namespace.len(), MAX_KEY),
+            ("the input, as JSON,", input.len(), MAX_PAYLOAD),
+        ];
+        match sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
+            Some((what, bytes, most)) => Err(too_large(what, bytes, most)),
+            None => Ok(()),
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum Code {
     ShuttingDown,
     /// SF411: a key that is empty.
     EmptyKey,
+    /// SF412: settings that make no sense.
+    BadSettings,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -55,7 +57,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -67,6 +69,7 @@ impl Code {
         Self::TooLate,
         Self::ShuttingDown,
         Self::EmptyKey,
+        Self::BadSettings,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -90,6 +93,7 @@ impl Code {
             Self::TooLate => "SF409",
             Self::ShuttingDown => "SF410",
             Self::EmptyKey => "SF411",
+            Self::BadSettings => "SF412",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -212,6 +216,11 @@ impl From<steadfast_runtime::Error> for Error {
 /// An id that stands for a task of another workflow.
 pub(crate) fn other_workflow(task: TaskId, of: &str) -> Error {
     Error::new(Code::UnknownTask, format!("task {task} is one of workflow `{of}`"))
+}
+
+/// Something that has to be stored and is too large for that.
+pub(crate) fn too_large(what: &str, bytes: usize, most: usize) -> Error {
+    Error::new(Code::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed"))
 }
 
 /// A key that nobody has filled in.

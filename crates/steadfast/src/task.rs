@@ -10,7 +10,7 @@ use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
 use crate::any_store::AnyStore;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, too_large};
 use crate::workflow::Workflow;
 
 /// A task. It goes on whether or not anybody holds this.
@@ -79,6 +79,7 @@ impl<Out> Task<Out> {
     /// # Errors
     /// The store's; it has ended.
     pub async fn cancel(&self, by: &str, why: &str) -> Result<(), Error> {
+        check(by, why)?;
         let request = Request::Cancel { by: Arc::from(by), why: Arc::from(why) };
         Ok(self.node.ask(self.id, &request).await?)
     }
@@ -88,6 +89,7 @@ impl<Out> Task<Out> {
     /// # Errors
     /// The store's; it is undone already, or has passed its point of no return.
     pub async fn undo(&self, by: &str, why: &str) -> Result<(), Error> {
+        check(by, why)?;
         Ok(self.node.undo(self.id, by, why).await?)
     }
 
@@ -106,6 +108,15 @@ impl<Out> Task<Out> {
     /// The store's.
     pub async fn history(&self) -> Result<Vec<Entry>, Error> {
         Ok(self.node.history(self.id).await?)
+    }
+}
+
+/// Who wants something and why is kept with the task for ever.
+fn check(by: &str, why: &str) -> Result<(), Error> {
+    const MOST: usize = 4 << 10;
+    match by.len() + why.len() {
+        bytes if bytes > MOST => Err(too_large("who asks, with the reason,", bytes, MOST)),
+        _ => Ok(()),
     }
 }
 

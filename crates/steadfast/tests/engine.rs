@@ -109,6 +109,36 @@ async fn an_upgrade_does_not_change_what_an_earlier_task_gives_back() {
     assert_eq!(error.code(), Code::UnknownWorkflow, "{error}");
 }
 
+#[tokio::test]
+async fn what_could_never_work_is_not_started() {
+    let flow = |limit| {
+        let mut flow = Workflow::<u32>::builder(if limit == 1 { "one" } else { "other" });
+        let service = Service::standard("svc").most_running(limit);
+        flow.step("a", &service, |_| async { Ok::<_, Failure>(()) }).nothing_to_undo().add();
+        flow.build().unwrap()
+    };
+    let error = Engine::builder("memory:").workflow(&flow(1)).workflow(&flow(2)).start().await.unwrap_err();
+    assert_eq!(error.code(), Code::BadWorkflow);
+    assert!(error.to_string().contains("two services are named `svc`"), "{error}");
+    let change = |change: fn(&mut Settings)| {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        settings
+    };
+    for (settings, name) in [
+        (change(|settings| settings.lease = Duration::ZERO), "`lease`"),
+        (change(|settings| settings.look_every = Duration::ZERO), "`look_every`"),
+        (change(|settings| settings.supervise_every = Duration::ZERO), "`supervise_every`"),
+        (change(|settings| settings.most_owned = 0), "`most_owned`"),
+        (change(|settings| settings.most_open = 0), "`most_open`"),
+    ] {
+        let error =
+            Engine::builder("memory:").workflow(&flow(1)).settings(settings).start().await.unwrap_err();
+        assert_eq!(error.code(), Code::BadSettings);
+        assert!(error.to_string().starts_with(name), "{error}");
+    }
+}
+
 /// What is too large to be kept in memory with its task is judged by, also before it is stored.
 #[tokio::test]
 async fn conditions_see_what_is_large() {

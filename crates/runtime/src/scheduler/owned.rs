@@ -85,9 +85,10 @@ impl Owned {
 
     /// Events for what ran in a process that is dead; not for what runs in this one.
     pub(super) fn owner_died(&self, runs_here: impl Fn(StepId, u32) -> bool) -> Vec<Happening> {
-        let ran = self.task.rows().filter(|(step, record)| {
-            record.complete_by.is_some() && !runs_here(*step, record.attempt)
-        });
+        let ran = self
+            .task
+            .rows()
+            .filter(|(step, record)| record.complete_by.is_some() && !runs_here(*step, record.attempt));
         ran.map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt })).collect()
     }
 

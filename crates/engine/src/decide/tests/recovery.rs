@@ -123,7 +123,8 @@ fn what_was_cut_off_is_made_again_and_counts_as_nothing() {
 
 #[test]
 fn a_step_is_suspect_before_the_last_death_that_it_may_have() {
-    let mut run = Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
+    let mut run =
+        Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
     for (deaths, suspect) in [(0, false), (1, false), (2, true)] {
         let record = run.task.step(run.id("a"));
         assert_eq!((record.owner_deaths, record.is_suspect()), (deaths, suspect));

@@ -9,7 +9,10 @@ fn words(run: &Run) -> String {
 #[test]
 fn a_task_says_what_it_waits_for() {
     let mut run = Run::new(workflow([step("a"), step("b"), step("c"), step("d")]));
-    assert_eq!(Task::new(&run.definition, run.now).in_words(&run.definition, run.now), "nobody has begun with it yet");
+    assert_eq!(
+        Task::new(&run.definition, run.now).in_words(&run.definition, run.now),
+        "nobody has begun with it yet"
+    );
     run.start("a");
     run.start("b");
     run.fail("b", Effect::None, Some(run.now + s(7)));
@@ -60,7 +63,8 @@ fn a_task_says_why_it_has_not_completed() {
     run.fail("a", Effect::Possible, None);
     assert_eq!(words(&run), "nobody knows whether step `a` happened: broken");
 
-    let mut run = Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
+    let mut run =
+        Run::new(workflow([step("a").recovery(Recovery { at_once: 8, extended_wait: s(1), last: 9 })]));
     for _ in 0..3 {
         let attempt = run.start("a").attempt;
         run.event(&Event::OwnerDied { step: run.id("a"), attempt });
