@@ -72,7 +72,7 @@ pub struct Ended {
 /// is undone, and something is still reserved. It knows how the task [`Ended`] and after which [`Story`], so that it can
 /// demand more of some: an operator should be needed only where nothing else can help.
 ///
-/// Give the services' pipelines [`Clock::tokio`], and let the code of the steps wait by that clock alone.
+/// Give the services' pipelines [`Clock::tokio`](crate::Clock::tokio), and let the code of the steps wait by that clock alone.
 ///
 /// ```
 /// use std::collections::BTreeSet;
