@@ -219,7 +219,7 @@ impl Workflows {
     pub fn check(&self) -> Result<(), String> {
         let mut limits = HashMap::new();
         for service in self.all().flat_map(|workflow| &workflow.services) {
-            let limit = *limits.entry(service.name()).or_insert(service.limit());
+            let limit = *limits.entry(service.name()).or_insert_with(|| service.limit());
             if limit != service.limit() {
                 return Err(format!(
                     "two services are named `{}`, and may have {limit} and {} attempts at a time: make it once, and clone it",
