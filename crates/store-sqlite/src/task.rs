@@ -89,9 +89,14 @@ const OWNED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
 const NEXT_OWNER: &str =
     "SELECT min(owner) FROM steadfast_tasks WHERE owner > ? AND owner IS NOT NULL AND at_rest = 0";
 
-/// What is free, longest waiting first: three ways to be so, each by an index of its own. It looks at no more than it
-/// returns of each, however much is open.
-fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
+/// What is free for a node, longest waiting first: three ways to be so, each by an index of its own. It looks at no more
+/// than it returns of each, however much is open. What the node owns is not free for it, also when its lease has ended.
+fn free(
+    transaction: &Connection,
+    node: &[u8],
+    most: i64,
+    now: Time,
+) -> rusqlite::Result<Vec<(i64, TaskId)>> {
     let waiting = |row: &Row<'_>| Ok((row.get(1)?, task_id(row, 0)?));
     let mut free = Vec::new();
     for sql in [DUE, MAILED] {
@@ -104,7 +109,7 @@ fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<
     let mut next = transaction.prepare_cached(NEXT_OWNER)?;
     while let Some(found) = next.query_row([&owner], |row| row.get::<_, Option<Vec<u8>>>(0))? {
         owner = found;
-        if !node::is_alive(transaction, &owner, now)? {
+        if owner != node && !node::is_alive(transaction, &owner, now)? {
             let mut find = transaction.prepare_cached(OWNED)?;
             for found in find.query_map(params![owner, most], waiting)? {
                 free.push(found?);
@@ -122,8 +127,8 @@ pub(crate) fn claim(
     most: usize,
     now: Time,
 ) -> rusqlite::Result<Vec<Claimed>> {
-    let free = free(transaction, i64::try_from(most).unwrap_or(i64::MAX), now)?;
     let owner = id(node.as_u128());
+    let free = free(transaction, &owner, i64::try_from(most).unwrap_or(i64::MAX), now)?;
     let claim = |task: TaskId| {
         let Some(before) = stored(transaction, task)? else { return Ok(None) };
         let mut update = transaction

@@ -68,6 +68,9 @@ pub trait Tasks {
     /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose
     /// owner is none or dead, and which are due or have mail. Each claim raises the task's epoch by one: what an
     /// earlier owner writes from then on is refused.
+    ///
+    /// A node never gets its own tasks, not when its lease has ended either: it works on them, and would rob itself of them
+    /// for as long as its clock runs ahead. What it owns it learns by [`Tasks::owned`].
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
 
     /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
@@ -121,7 +124,7 @@ pub trait Nodes {
     /// be claimed by others. It may come back, and has lost what was claimed.
     fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send;
 
-    /// Gives a node's lease up, and all of its tasks with it.
+    /// Gives a node's lease up, and all of its tasks to others. Whoever comes back does so under an id of its own.
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send;
 }
 

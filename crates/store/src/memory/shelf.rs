@@ -77,7 +77,7 @@ impl Shelf {
     pub(super) fn claim(&mut self, node: NodeId, most: usize) -> Vec<Claimed> {
         let is_free = |stored: &&Stored| {
             !stored.task.state().is_at_rest()
-                && stored.owner.is_none_or(|owner| !self.is_alive(owner))
+                && stored.owner.is_none_or(|owner| owner != node && !self.is_alive(owner))
                 && (stored.owner.is_some()
                     || stored.wake_at <= self.now
                     || self.unread(stored.id).next().is_some())
