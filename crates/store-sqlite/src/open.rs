@@ -29,7 +29,12 @@ const SETTINGS: [(&str, &str); 4] =
     [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1"), ("trusted_schema", "0")];
 
 impl Sqlite {
-    /// Opens a file, or makes it; its time comes from this clock, in milliseconds since 1970. A thread of its own writes.
+    /// Opens a file, or makes it. A thread of its own writes.
+    ///
+    /// Its time comes from this clock, in milliseconds since 1970. The clock must be steady: once the file is open it goes
+    /// on at the pace of time and does not jump, whatever is done to the machine's. Where it is behind the times in the
+    /// file, because the machine's clock was ahead before a restart, the store stays ahead of it by as much: its time goes
+    /// on from what is in the file, and does not stand still.
     ///
     /// # Errors
     /// `Owned` when another process has it open, `Newer` when a newer version made it, and what the disk says.

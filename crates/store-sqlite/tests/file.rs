@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast_engine::{Definition, Event, Head, Step, Task, TaskState, Time, decide};
 use steadfast_store::conformance::{HandClock, block_on};
@@ -48,7 +49,7 @@ fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_de
     let (folder, clock) = (Folder::new(), HandClock::default());
     clock.set(Time::from_millis(5_000));
     let store = open(&folder, &clock).unwrap();
-    block_on(store.renew(NODE, std::time::Duration::from_secs(3_600))).unwrap();
+    block_on(store.renew(NODE, Duration::from_secs(3_600))).unwrap();
     assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::New]);
     let before = block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap();
     let plan = decide(&workflow(), &before.task, &Event::Claimed, clock.now());
@@ -60,8 +61,10 @@ fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_de
     // The machine's clock went back meanwhile; the store's does not.
     clock.set(Time::from_millis(1));
     let store = open(&folder, &clock).unwrap();
-    let now = block_on(store.now()).unwrap().as_millis();
-    assert!((5_000..=5_100).contains(&now), "it goes on from what was reserved: {now}");
+    let now = block_on(store.now()).unwrap();
+    assert_eq!(now, Time::from_millis(5_100), "it goes on from what was reserved");
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(block_on(store.now()).unwrap(), now + Duration::from_secs(2), "and does not stand still");
     assert_eq!(block_on(store.read(vec![TASK])).unwrap(), before);
     assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::Again]);
     // Its lease had an hour left, but who holds the file's lock knows better.
@@ -77,6 +80,33 @@ fn a_clock_that_goes_back_does_not_take_the_store_with_it() {
     assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(9_000));
     clock.set(Time::from_millis(5));
     assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(9_000), "told, though never written");
+}
+
+/// What was written while the machine's clock was an hour ahead falls due in its time, in the next process too.
+#[test]
+fn a_clock_that_was_ahead_before_a_restart_stops_no_timer() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let (right, minute) = (Time::from_millis(1_700_000_000_000), Duration::from_secs(60));
+    clock.set(right + 60 * minute);
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    let guard = Guard { epoch: 1, revision: 0, mail: None };
+    let release =
+        Write { hold: Hold::Release(clock.now() + minute), ..Write::of(&Default::default(), TASK, guard) };
+    assert_eq!(block_on(store.write(vec![release])).unwrap(), [Written::Done(1)]);
+    drop(store);
+
+    clock.set(right);
+    let store = open(&folder, &clock).unwrap();
+    let before = block_on(store.now()).unwrap();
+    assert_eq!(block_on(store.claim(NODE, 1)).unwrap(), []);
+    clock.advance(minute);
+    assert_eq!(block_on(store.claim(NODE, 1)).unwrap().len(), 1);
+    // Not back, and then on from the same place.
+    clock.set(right);
+    assert_eq!(block_on(store.now()).unwrap(), before + minute);
+    clock.set(right + 2 * minute);
+    assert_eq!(block_on(store.now()).unwrap(), before + 2 * minute);
 }
 
 #[test]
