@@ -4,8 +4,8 @@
 //! only then is anybody answered. Nothing waits for more to come. What fails in there is rolled back alone. Reads have a
 //! connection of their own and do not wait for the disk.
 //!
-//! The file is in WAL mode with `synchronous = FULL`. `FILE.owner` is locked for as long as the store is open: a second
-//! process is refused, and who wins the lock knows that earlier owners are dead.
+//! The file is in WAL mode with `synchronous = FULL`. `FILE.owner` is locked for as long as the store is open, beside the
+//! file itself where a link leads to it: a second owner is refused, and who wins the lock knows that earlier owners are dead.
 //!
 //! [`Sqlite::open`] writes on a thread of its own; [`Sqlite::open_inline`] on the thread of whoever waits, for tests with
 //! a paused clock. The futures need no runtime; what was asked is done even if its future is dropped.

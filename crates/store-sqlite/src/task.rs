@@ -91,12 +91,7 @@ const NEXT_OWNER: &str =
 
 /// What is free for a node, longest waiting first: three ways to be so, each by an index of its own. It looks at no more
 /// than it returns of each, however much is open. What the node owns is not free for it, also when its lease has ended.
-fn free(
-    transaction: &Connection,
-    node: &[u8],
-    most: i64,
-    now: Time,
-) -> rusqlite::Result<Vec<(i64, TaskId)>> {
+fn free(transaction: &Connection, node: &[u8], most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
     let waiting = |row: &Row<'_>| Ok((row.get(1)?, task_id(row, 0)?));
     let mut free = Vec::new();
     for sql in [DUE, MAILED] {

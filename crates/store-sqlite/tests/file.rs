@@ -115,12 +115,67 @@ fn a_second_owner_is_refused_and_told_what_to_do() {
     let store = open(&folder, &clock).unwrap();
     let error = open(&folder, &clock).unwrap_err();
     assert_eq!(error.kind(), Kind::Owned);
-    assert!(
-        error.to_string().contains("another process has") && error.to_string().contains("end that one"),
-        "{error}"
+    let path = folder.path("store.db");
+    let words = format!(
+        "another process, or another engine in this one, has {} open: end that one, or give this one a file of its own",
+        path.display()
     );
+    assert_eq!(error.to_string(), words);
     drop(store);
     assert!(open(&folder, &clock).is_ok());
+}
+
+/// The lock is the file's, not its name's: through a link to it, to its folder, or to where it would be made.
+#[cfg(unix)]
+#[test]
+fn a_second_owner_is_refused_under_every_name_of_the_file() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    let (real, linked) = (folder.path("real"), folder.path("linked"));
+    std::fs::create_dir(&real).unwrap();
+    symlink("real", &linked).unwrap();
+    symlink("real/store.db", folder.path("link.db")).unwrap();
+    symlink("link.db", folder.path("link-of-link.db")).unwrap();
+    let names = [
+        real.join("store.db"),
+        linked.join("store.db"),
+        folder.path("link.db"),
+        folder.path("link-of-link.db"),
+        folder.path("real/../linked/store.db"),
+    ];
+    let open = |name: &std::path::PathBuf| Sqlite::open(name, || Time::from_millis(0));
+    for first in &names {
+        // It is not there yet for the first round, and is then.
+        for round in ["made", "found"] {
+            let store = open(first).unwrap();
+            for second in &names {
+                let error = open(second).unwrap_err();
+                assert_eq!(error.kind(), Kind::Owned, "{round}: {} {}", first.display(), second.display());
+                assert!(error.to_string().contains(second.to_str().unwrap()), "{error}");
+            }
+            drop(store);
+            let files = std::fs::read_dir(&real).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut files: Vec<_> = files.collect();
+            files.sort_unstable();
+            assert_eq!(files, ["store.db", "store.db.owner"], "{round}: {}", first.display());
+        }
+        std::fs::remove_file(real.join("store.db")).unwrap();
+        std::fs::remove_file(real.join("store.db.owner")).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_are_refused() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    symlink("b.db", folder.path("a.db")).unwrap();
+    symlink("a.db", folder.path("b.db")).unwrap();
+    symlink("no/such/folder.db", folder.path("c.db")).unwrap();
+    for name in ["a.db", "c.db"] {
+        let error = Sqlite::open(folder.path(name), || Time::from_millis(0)).unwrap_err();
+        assert_eq!(error.kind(), Kind::ReadOnly, "{name}: {error}");
+    }
 }
 
 #[test]
