@@ -62,7 +62,8 @@ pub const MAX_KEY: usize = 200;
 /// Tasks: submitted, claimed, written, read.
 pub trait Tasks {
     /// Stores tasks, each with all of its rows and its input, before anything of it runs. A key that the same workflow of
-    /// the same namespace has seen gives the first task back.
+    /// the same namespace has seen gives the first task back. Inputs are equal byte for byte: the same JSON with other
+    /// spaces, or its names in another order, is another input.
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send;
 
     /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose
@@ -74,6 +75,8 @@ pub trait Tasks {
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
 
     /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
+    /// Each that is done raises the task's revision by one, and is an entry of its history if it says more than who holds
+    /// the task ([`Write::has_entry`]).
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send;
 
     /// The tasks that a node owns and that are not at rest: for one that does not know what became of its claim.
@@ -91,7 +94,8 @@ pub trait Tasks {
         keys: Vec<PayloadKey>,
     ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send;
 
-    /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows.
+    /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows. Revisions are
+    /// left out in it where only the hold changed.
     fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
 }
 

@@ -53,7 +53,7 @@ macro_rules! conformance {
             a_node_can_ask_what_it_owns);
         $crate::conformance_of!($harness; write: a_write_is_done_as_a_whole, a_stale_epoch_is_refused_whole,
             a_stale_revision_is_refused_whole, each_write_of_a_batch_stands_alone, history_folds_to_the_rows,
-            a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
+            a_hold_alone_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,
