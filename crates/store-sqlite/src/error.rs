@@ -25,11 +25,10 @@ pub(crate) fn failed(error: impl Into<Arc<rusqlite::Error>>) -> Error {
         }
         Some(ErrorCode::SystemIoFailure) => (Kind::Unavailable, "the disk failed: see the cause"),
         _ => match &*error {
-            rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..) => {
-                (Kind::Corrupt, "a row of the store cannot be read: it was changed by hand, or is damaged")
-            }
+            error if is_of_a_row(error) => (
+                Kind::Corrupt,
+                "a row of the store cannot be read, it was changed by hand or is damaged: restore it from a backup",
+            ),
             rusqlite::Error::StatementChangedRows(_) | rusqlite::Error::QueryReturnedNoRows => {
                 (Kind::Corrupt, "a row of the store is not there: it was removed by hand, or is damaged")
             }
@@ -37,4 +36,13 @@ pub(crate) fn failed(error: impl Into<Arc<rusqlite::Error>>) -> Error {
         },
     };
     Error::new(kind, words).because(error)
+}
+
+/// Whether one row cannot be read: the rest of the file is none the worse for it.
+pub(crate) fn is_of_a_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(
+        error,
+        FromSqlConversionFailure(..) | InvalidColumnType(..) | IntegralValueOutOfRange(..) | Utf8Error(..)
+    )
 }

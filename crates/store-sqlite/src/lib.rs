@@ -11,6 +11,7 @@
 //! a paused clock. The futures need no runtime; what was asked is done even if its future is dropped.
 
 mod answer;
+mod aside;
 mod clock;
 mod codec;
 mod drive;
@@ -85,7 +86,8 @@ impl Tasks for Sqlite {
 
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
         let claim = move |transaction: &_, now| task::claim(transaction, node, most, now);
-        self.inner.drive.ask(Ok(()), ROWS, claim)
+        let asked = self.inner.drive.ask(Ok(()), ROWS, claim);
+        async move { asked.await.map(aside::told) }
     }
 
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
@@ -106,8 +108,8 @@ impl Tasks for Sqlite {
     }
 
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
-        let read = |transaction: &_| tasks.iter().map(|id| task::stored(transaction, *id)).collect();
-        self.inner.reader.read(read)
+        let read = self.inner.reader.read(|transaction| task::read(transaction, &tasks));
+        ready(read.into_inner().map(aside::told))
     }
 
     fn payloads(

@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steadfast_engine::{Definition, Event, Head, Step, Task, TaskState, Time, decide};
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, Kind, NodeId, Nodes as _, Overdue as _, Payload, Submission, Submitted, TaskId, Tasks as _,
-    Write, Written,
+    Guard, Hold, Kind, Mailbox as _, Message, NodeId, Nodes as _, Overdue as _, Payload, Submission,
+    Submitted, TaskId, Tasks as _, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -215,6 +215,136 @@ fn a_row_that_was_changed_by_hand_is_told_and_not_guessed_at() {
     other.execute("UPDATE steadfast_steps SET record = x'0900'", []).unwrap();
     let error = block_on(store.read(vec![TASK])).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
+}
+
+/// What was told while this was done.
+fn log_of<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&log);
+    let subscriber =
+        tracing_subscriber::fmt().with_ansi(false).with_writer(move || Lines(Arc::clone(&lines)));
+    let done = tracing::subscriber::with_default(subscriber.finish(), work);
+    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    (done, log)
+}
+
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn id(number: u128) -> TaskId {
+    TaskId::from_u128(number)
+}
+
+/// Submits free tasks of these numbers, all soon overdue, of which some are damaged by hand.
+fn damage(store: &Sqlite, folder: &Folder, clock: &HandClock, numbers: std::ops::Range<u128>, sql: &str) {
+    let step = Step::new("a", "s").nothing_to_undo();
+    let workflow =
+        Definition::builder("w").complete_within(Duration::from_secs(1)).step(step).build().unwrap();
+    let task = Task::new(&workflow, clock.now());
+    let new = |number| Submission {
+        id: id(number),
+        key: None,
+        owner: None,
+        task: task.clone(),
+        ..submission(clock.now())
+    };
+    block_on(store.submit(numbers.map(new).collect())).unwrap();
+    rusqlite::Connection::open(folder.path("store.db")).unwrap().execute_batch(sql).unwrap();
+    clock.advance(Duration::from_secs(1));
+}
+
+fn claim(store: &Sqlite, node: NodeId, most: usize) -> (Vec<u128>, String) {
+    block_on(store.renew(node, Duration::from_secs(36_000))).unwrap();
+    let (claimed, log) = log_of(|| block_on(store.claim(node, most)).unwrap());
+    (claimed.iter().map(|claimed| claimed.stored.id.as_u128()).collect(), log)
+}
+
+#[test]
+fn a_task_that_cannot_be_read_is_set_aside_and_told() {
+    for sql in [
+        "UPDATE steadfast_tasks SET head = x'0900' WHERE substr(id, 16) = x'02'",
+        "UPDATE steadfast_steps SET record = x'' WHERE substr(task, 16) = x'02'",
+        "UPDATE steadfast_tasks SET version = -1 WHERE substr(id, 16) = x'02'",
+        "UPDATE steadfast_tasks SET workflow = CAST(x'ff' AS TEXT) WHERE substr(id, 16) = x'02'",
+    ] {
+        let (folder, clock) = (Folder::new(), HandClock::default());
+        let store = open(&folder, &clock).unwrap();
+        damage(&store, &folder, &clock, 1..5, sql);
+        // It had mail, which wakes what waits.
+        let mail = Message { task: id(2), body: Payload::from(&b"hello"[..]) };
+        block_on(store.post(vec![mail])).unwrap();
+        assert_eq!(block_on(store.overdue(None, 9)).unwrap().len(), 4);
+        let (claimed, log) = claim(&store, NODE, 2);
+        assert_eq!(claimed, [1, 3], "another comes in its place: {sql}");
+        assert_eq!(log.matches("ERROR").count(), 1, "{log}");
+        assert!(log.contains(&id(2).to_string()) && log.contains("restore its rows from a backup"), "{log}");
+        assert_eq!(claim(&store, NODE, 9), (vec![4], String::new()), "it is in no batch: {sql}");
+        assert_eq!(block_on(store.overdue(None, 9)).unwrap().len(), 3, "nobody can move it on: {sql}");
+        assert_eq!(block_on(store.open_tasks()).unwrap(), 4);
+
+        clock.advance(Duration::from_secs(3_599));
+        assert_eq!(claim(&store, NODE, 9), (vec![], String::new()));
+        clock.advance(Duration::from_secs(1));
+        let (claimed, log) = claim(&store, NODE, 9);
+        assert_eq!((claimed.len(), log.matches("ERROR").count()), (0, 1), "tried again: {log}");
+        assert_eq!(claim(&store, NODE, 9), (vec![], String::new()));
+    }
+}
+
+#[test]
+fn one_that_is_set_aside_does_not_keep_the_others_there() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "UPDATE steadfast_tasks SET head = x''";
+    let store = open(&folder, &clock).unwrap();
+    let told = || claim(&store, NODE, 9).1.matches("ERROR").count();
+    damage(&store, &folder, &clock, 1..2, spoil);
+    assert_eq!(told(), 1);
+    clock.advance(Duration::from_secs(3_598));
+    damage(&store, &folder, &clock, 2..3, spoil);
+    assert_eq!(told(), 1, "the second");
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(told(), 2, "an hour after the first");
+}
+
+#[test]
+fn a_task_that_was_repaired_goes_on_with_its_mail() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "CREATE TABLE kept AS SELECT id, head FROM steadfast_tasks;
+                 UPDATE steadfast_tasks SET head = x''";
+    let store = open(&folder, &clock).unwrap();
+    damage(&store, &folder, &clock, 1..2, spoil);
+    block_on(store.post(vec![Message { task: id(1), body: Payload::from(&b"hello"[..]) }])).unwrap();
+    assert_eq!(claim(&store, NODE, 9).0, []);
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    let repair =
+        "UPDATE steadfast_tasks SET head = (SELECT head FROM kept WHERE kept.id = steadfast_tasks.id)";
+    other.execute(repair, []).unwrap();
+    drop((other, store));
+    let store = open(&folder, &clock).unwrap();
+    let claimed = block_on(store.claim(NODE, 9)).unwrap().remove(0);
+    assert_eq!((claimed.stored.epoch, claimed.owner_died, claimed.mail.len()), (2, true, 1));
+}
+
+/// Who asks for many goes on with the rest: the supervisor, or a node in doubt.
+#[test]
+fn a_task_that_cannot_be_read_does_not_hide_the_others() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "UPDATE steadfast_tasks SET head = x'' WHERE substr(id, 16) = x'02'";
+    let store = open(&folder, &clock).unwrap();
+    damage(&store, &folder, &clock, 1..4, spoil);
+    let (read, log) = log_of(|| block_on(store.read(vec![id(1), id(2), id(3)])).unwrap());
+    assert_eq!(read.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    assert!(log.contains("ERROR") && log.contains(&id(2).to_string()), "{log}");
+    assert_eq!(block_on(store.read(vec![id(2)])).unwrap_err().kind(), Kind::Corrupt);
 }
 
 #[test]

@@ -72,6 +72,10 @@ pub trait Tasks {
     ///
     /// A node never gets its own tasks, not when its lease has ended either: it works on them, and would rob itself of them
     /// for as long as its clock runs ahead. What it owns it learns by [`Tasks::owned`].
+    ///
+    /// A task that cannot be read, because its rows are damaged, does not stand in the way of the rest: the store tells of
+    /// it in the log and sets it aside. It is not claimed and not overdue until it is tried again, within the hour; once it
+    /// can be read, it is claimed as one whose owner died.
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
 
     /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
@@ -85,7 +89,8 @@ pub trait Tasks {
     /// How many tasks are not at rest.
     fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Tasks as they are; `None` for one that does not exist.
+    /// Tasks as they are; `None` for one that does not exist. One that cannot be read is an error to who asks for it alone;
+    /// among others it is `None`, and told of in the log.
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send;
 
     /// What was stored of a task beside its rows; `None` where there is nothing.
