@@ -104,7 +104,8 @@ fn real(path: &Path) -> io::Result<PathBuf> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         found => return found,
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match path.read_link() {
         // A link to what is not there yet. The system has found an end to the links, and so will this.
         Ok(target) => real(&folder.join(target)),
