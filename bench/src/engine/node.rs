@@ -178,7 +178,7 @@ impl Tasks for Counted {
         self.counted().write(batch)
     }
 
-    fn owned(&self, node: NodeId) -> impl Future<Output = Told<Vec<TaskId>>> + Send {
+    fn owned(&self, node: NodeId) -> impl Future<Output = Told<Vec<(TaskId, u64)>>> + Send {
         self.counted().owned(node)
     }
 

@@ -123,7 +123,7 @@ impl Tasks for AnyStore {
         either!(self, store => store.write(batch)).run()
     }
 
-    fn owned(&self, node: NodeId) -> impl Future<Output = Told<Vec<TaskId>>> + Send {
+    fn owned(&self, node: NodeId) -> impl Future<Output = Told<Vec<(TaskId, u64)>>> + Send {
         either!(self, store => store.owned(node)).run()
     }
 

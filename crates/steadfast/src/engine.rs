@@ -126,7 +126,7 @@ impl Builder {
     /// Opens the store and begins to work: with what is left from before, too. Must be called inside of a tokio runtime.
     ///
     /// # Errors
-    /// An address or a workflow that makes no sense; what the store says: another process has it open, a newer version
+    /// An address or a workflow that makes no sense; what the store says: somebody else has it open, a newer version
     /// made it, it cannot be written, the disk is full.
     pub async fn start(self) -> Result<Engine, Error> {
         if let Some(twice) = self.twice {

@@ -51,7 +51,7 @@ pub enum Code {
     StoreCorrupt,
     /// SF425: the store was made by a newer version.
     StoreNewer,
-    /// SF426: another process has the store open.
+    /// SF426: another process, or another engine in this one, has the store open.
     StoreOwned,
 }
 

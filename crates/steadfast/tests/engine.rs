@@ -192,7 +192,7 @@ async fn a_second_engine_on_the_same_file_is_refused_until_the_first_has_gone() 
     let engine = start().await.unwrap();
     let error = start().await.unwrap_err();
     assert_eq!((error.code(), error.is_transient()), (Code::StoreOwned, false));
-    assert!(error.to_string().contains("another process has"), "{error}");
+    assert!(error.to_string().contains("another process, or another engine in this one, has"), "{error}");
     engine.shut_down().await.unwrap();
     start().await.unwrap();
 }

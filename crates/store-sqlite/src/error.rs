@@ -50,16 +50,26 @@ fn told(file: &str, error: Arc<rusqlite::Error>) -> Error {
 
 fn row_failed(file: &str, error: &rusqlite::Error) -> (Kind, String) {
     match error {
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..) => {
-            (Kind::Corrupt, format!("a row of {file} cannot be read: it was changed by hand, or is damaged"))
-        }
+        error if is_of_a_row(error) => (
+            Kind::Corrupt,
+            format!(
+                "a row of {file} cannot be read, it was changed by hand or is damaged: restore it from a backup"
+            ),
+        ),
         rusqlite::Error::StatementChangedRows(_) | rusqlite::Error::QueryReturnedNoRows => {
             (Kind::Corrupt, format!("a row of {file} is not there: it was removed by hand, or is damaged"))
         }
         _ => (Kind::Unavailable, format!("{file} cannot be used: see the cause")),
     }
+}
+
+/// Whether one row cannot be read: the rest of the file is none the worse for it.
+pub(crate) fn is_of_a_row(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(
+        error,
+        FromSqlConversionFailure(..) | InvalidColumnType(..) | IntegralValueOutOfRange(..) | Utf8Error(..)
+    )
 }
 
 /// Why a file cannot be made in its folder, or opened there.

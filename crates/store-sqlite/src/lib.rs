@@ -4,13 +4,14 @@
 //! only then is anybody answered. Nothing waits for more to come. What fails in there is rolled back alone. Reads have a
 //! connection of their own and do not wait for the disk.
 //!
-//! The file is in WAL mode with `synchronous = FULL`. `FILE.owner` is locked for as long as the store is open: a second
-//! process is refused, and who wins the lock knows that earlier owners are dead.
+//! The file is in WAL mode with `synchronous = FULL`. `FILE.owner` is locked for as long as the store is open, beside the
+//! file itself where a link leads to it: a second owner is refused, and who wins the lock knows that earlier owners are dead.
 //!
 //! [`Sqlite::open`] writes on a thread of its own; [`Sqlite::open_inline`] on the thread of whoever waits, for tests with
 //! a paused clock. The futures need no runtime; what was asked is done even if its future is dropped.
 
 mod answer;
+mod aside;
 mod clock;
 mod codec;
 mod drive;
@@ -85,7 +86,8 @@ impl Tasks for Sqlite {
 
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
         let claim = move |transaction: &_, now| task::claim(transaction, node, most, now);
-        self.inner.drive.ask(Ok(()), ROWS, claim)
+        let asked = self.inner.drive.ask(Ok(()), ROWS, claim);
+        async move { asked.await.map(aside::told) }
     }
 
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
@@ -97,7 +99,7 @@ impl Tasks for Sqlite {
         })
     }
 
-    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
         self.inner.reader.read(|transaction| task::owned(transaction, node))
     }
 
@@ -106,8 +108,8 @@ impl Tasks for Sqlite {
     }
 
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send {
-        let read = |transaction: &_| tasks.iter().map(|id| task::stored(transaction, *id)).collect();
-        self.inner.reader.read(read)
+        let read = self.inner.reader.read(|transaction| task::read(transaction, &tasks));
+        ready(read.into_inner().map(aside::told))
     }
 
     fn payloads(

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use steadfast_engine::Time;
-use steadfast_store::NodeId;
+use steadfast_store::{NodeId, TaskId};
 
 use crate::codec::{id, millis, time};
 
@@ -32,6 +32,12 @@ pub(crate) fn leave(transaction: &Connection, node: NodeId) -> rusqlite::Result<
 
 pub(crate) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM steadfast_nodes", []).map(drop)
+}
+
+/// Gives a task to a node.
+pub(crate) fn own(transaction: &Connection, task: TaskId, node: [u8; 16]) -> rusqlite::Result<()> {
+    let sql = "UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1 WHERE id = ?1";
+    transaction.prepare_cached(sql)?.execute((id(task.as_u128()), node)).map(drop)
 }
 
 /// Whether a node's lease has not ended.

@@ -1,6 +1,7 @@
 //! Opening a file: owner's lock, settings, migrations.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -29,10 +30,15 @@ const SETTINGS: [(&str, &str); 4] =
     [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1"), ("trusted_schema", "0")];
 
 impl Sqlite {
-    /// Opens a file, or makes it; its time comes from this clock, in milliseconds since 1970. A thread of its own writes.
+    /// Opens a file, or makes it. A thread of its own writes.
+    ///
+    /// Its time comes from this clock, in milliseconds since 1970. The clock must be steady: once the file is open it goes
+    /// on at the pace of time and does not jump, whatever is done to the machine's. Where it is behind the times in the
+    /// file, because the machine's clock was ahead before a restart, the store stays ahead of it by as much: its time goes
+    /// on from what is in the file, and does not stand still.
     ///
     /// # Errors
-    /// `Owned` when another process has it open, `Newer` when a newer version made it, and what the disk says.
+    /// `Owned` when another process, or another engine in this one, has it open under whatever name, `Newer` when a newer version made it, and what the disk says.
     pub fn open(
         path: impl AsRef<Path>,
         clock: impl Fn() -> Time + Send + Sync + 'static,
@@ -62,15 +68,16 @@ fn open(
         return Err(Error::new(Kind::ReadOnly, format!("{} is a folder: name a file in it", path.display())));
     }
     let failed = |error| failed_at(path, error);
-    let owner = lock(path)?;
-    let mut connection = Connection::open(path).map_err(failed)?;
+    let file = real(path).map_err(|error| not_made(path, error))?;
+    let owner = lock(&file, path)?;
+    let mut connection = Connection::open(&file).map_err(failed)?;
     prepare(&connection).map_err(failed)??;
     migration::run(&mut connection, path)?;
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
     steadfast_store::failpoint!("open.migrated");
     let reserved = node::reserved(&connection).map_err(failed)?;
-    let reader = reader(path).map_err(failed)?;
+    let reader = reader(&file).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, reserved)), Arc::new(AtomicU64::new(0)));
     let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, Arc::clone(&commits));
     let inner = Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits };
@@ -95,8 +102,27 @@ fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
-fn lock(path: &Path) -> Result<File, Error> {
-    let mut name = path.as_os_str().to_owned();
+/// Where a file is, or would be made: the same for all names that it has through links, so that its owner has one lock.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    match path.read_link() {
+        // A link to what is not there yet. The system has found an end to the links, and so will this.
+        Ok(target) => real(&folder.join(target)),
+        Err(_) => {
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(folder.canonicalize()?.join(name))
+        }
+    }
+}
+
+/// Locks a file for its owner, who has called it by this name.
+fn lock(file: &Path, called: &Path) -> Result<File, Error> {
+    let mut name = file.as_os_str().to_owned();
     name.push(".owner");
     let name = PathBuf::from(name);
     let cannot = |error| not_made(&name, error);
@@ -106,8 +132,8 @@ fn lock(path: &Path) -> Result<File, Error> {
         Err(TryLockError::WouldBlock) => Err(Error::new(
             Kind::Owned,
             format!(
-                "another process has {} open: end that one, or give this one a file of its own",
-                path.display()
+                "another process, or another engine in this one, has {} open: end that one, or give this one a file of its own",
+                called.display()
             ),
         )),
         Err(TryLockError::Error(error)) => Err(cannot(error)),

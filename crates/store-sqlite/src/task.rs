@@ -8,6 +8,7 @@ use steadfast_store::{
     Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
 };
 
+use crate::aside::{self, ASIDE, Found};
 use crate::codec::{id, millis, pack, state, time, unpack};
 use crate::write::{insert_step, ordinal};
 use crate::{mail, node};
@@ -89,9 +90,9 @@ const OWNED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
 const NEXT_OWNER: &str =
     "SELECT min(owner) FROM steadfast_tasks WHERE owner > ? AND owner IS NOT NULL AND at_rest = 0";
 
-/// What is free, longest waiting first: three ways to be so, each by an index of its own. It looks at no more than it
-/// returns of each, however much is open.
-fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
+/// What is free for a node, longest waiting first: three ways to be so, each by an index of its own. It looks at no more
+/// than it returns of each, however much is open. What the node owns is not free for it, also when its lease has ended.
+fn free(transaction: &Connection, node: &[u8], most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
     let waiting = |row: &Row<'_>| Ok((row.get(1)?, task_id(row, 0)?));
     let mut free = Vec::new();
     for sql in [DUE, MAILED] {
@@ -104,7 +105,7 @@ fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<
     let mut next = transaction.prepare_cached(NEXT_OWNER)?;
     while let Some(found) = next.query_row([&owner], |row| row.get::<_, Option<Vec<u8>>>(0))? {
         owner = found;
-        if !node::is_alive(transaction, &owner, now)? {
+        if owner != node && !node::is_alive(transaction, &owner, now)? {
             let mut find = transaction.prepare_cached(OWNED)?;
             for found in find.query_map(params![owner, most], waiting)? {
                 free.push(found?);
@@ -116,27 +117,59 @@ fn free(transaction: &Connection, most: i64, now: Time) -> rusqlite::Result<Vec<
     Ok(free)
 }
 
+/// Claims what is free. What cannot be read is set aside, and others are claimed in its place.
 pub(crate) fn claim(
     transaction: &Connection,
     node: NodeId,
     most: usize,
     now: Time,
-) -> rusqlite::Result<Vec<Claimed>> {
-    let free = free(transaction, i64::try_from(most).unwrap_or(i64::MAX), now)?;
-    let owner = id(node.as_u128());
-    let claim = |task: TaskId| {
-        let Some(before) = stored(transaction, task)? else { return Ok(None) };
-        let mut update = transaction
-            .prepare_cached("UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1 WHERE id = ?1")?;
-        update.execute((id(task.as_u128()), owner))?;
-        let owner_died = before.owner.is_some();
-        let stored = Stored { owner: Some(node), epoch: before.epoch + 1, ..before };
-        Ok(Some(Claimed { stored, owner_died, mail: mail::unread(transaction, task)? }))
-    };
-    free.into_iter().filter_map(|(_, task)| claim(task).transpose()).collect()
+) -> rusqlite::Result<Found<Claimed>> {
+    let (mut claimed, mut unreadable) = (Vec::new(), Vec::new());
+    loop {
+        let room = i64::try_from(most - claimed.len()).unwrap_or(i64::MAX);
+        let known = unreadable.len();
+        for (_, task) in free(transaction, &id(node.as_u128()), room, now)? {
+            match aside::read(task, take(transaction, node, task))? {
+                Ok(taken) => claimed.extend(taken),
+                Err(bad) => {
+                    aside::put(transaction, &bad, now)?;
+                    unreadable.push(bad);
+                }
+            }
+        }
+        // Each further round has set something aside: it ends.
+        if unreadable.len() == known {
+            return Ok((claimed, unreadable));
+        }
+    }
 }
 
-pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
+fn take(transaction: &Connection, node: NodeId, task: TaskId) -> rusqlite::Result<Option<Claimed>> {
+    let Some(before) = stored(transaction, task)? else { return Ok(None) };
+    let mail = mail::unread(transaction, task)?;
+    node::own(transaction, task, id(node.as_u128()))?;
+    let owner_died = before.owner.is_some();
+    let stored = Stored { owner: Some(node), epoch: before.epoch + 1, ..before };
+    Ok(Some(Claimed { stored, owner_died, mail }))
+}
+
+/// Tasks as they are. One that cannot be read is an error only to who asks for it alone.
+pub(crate) fn read(transaction: &Connection, tasks: &[TaskId]) -> rusqlite::Result<Found<Option<Stored>>> {
+    if let [task] = tasks {
+        return Ok((vec![stored(transaction, *task)?], Vec::new()));
+    }
+    let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+    for task in tasks {
+        let read = aside::read(*task, stored(transaction, *task))?;
+        found.push(read.unwrap_or_else(|bad| {
+            unreadable.push(bad);
+            None
+        }));
+    }
+    Ok((found, unreadable))
+}
+
+fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
         "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
                mail_last, mail_read
@@ -181,14 +214,15 @@ pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Re
         .optional()
 }
 
-/// What is past its time. What is well is behind the end of both indexes, and is not looked at.
+/// What is past its time. What is well is behind the end of both indexes, and is not looked at; what was set aside is no
+/// use to anybody.
 const OVERDUE: &str = "SELECT task, ordinal, attempt, since FROM (
                    SELECT s.task AS task, s.ordinal AS ordinal, s.attempt AS attempt, s.complete_by_ms AS since
                        FROM steadfast_steps s JOIN steadfast_tasks t ON t.id = s.task
-                       WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.at_rest = 0
+                       WHERE s.complete_by_ms BETWEEN ?3 AND ?1 AND t.at_rest = 0 AND t.owner IS NOT ?6
                    UNION ALL
                    SELECT id, -1, 0, deadline_ms FROM steadfast_tasks
-                       WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND at_rest = 0
+                       WHERE deadline_ms BETWEEN ?3 AND ?1 AND ending = 0 AND at_rest = 0 AND owner IS NOT ?6
                ) WHERE (since, task, ordinal) > (?3, ?4, ?5) ORDER BY since, task, ordinal LIMIT ?2";
 
 /// What is past its time, behind the given one.
@@ -207,20 +241,22 @@ pub(crate) fn overdue(
         }
     };
     let mut find = transaction.prepare_cached(OVERDUE)?;
-    let rows = find.query_map(params![millis(now), most, since, task, place], |row| {
-        let attempt = match row.get::<_, i64>(1)? {
-            DEADLINE => None,
-            _ => Some((StepId::at(row.get(1)?), row.get(2)?)),
-        };
-        Ok(Overdued { task: task_id(row, 0)?, attempt, since: time(row.get(3)?) })
-    })?;
+    let rows =
+        find.query_map(params![millis(now), most, since, task, place, id(ASIDE.as_u128())], |row| {
+            let attempt = match row.get::<_, i64>(1)? {
+                DEADLINE => None,
+                _ => Some((StepId::at(row.get(1)?), row.get(2)?)),
+            };
+            Ok(Overdued { task: task_id(row, 0)?, attempt, since: time(row.get(3)?) })
+        })?;
     rows.collect()
 }
 
-pub(crate) fn owned(transaction: &Connection, node: NodeId) -> rusqlite::Result<Vec<TaskId>> {
-    let sql =
-        "SELECT id FROM steadfast_tasks WHERE owner = ? AND owner IS NOT NULL AND at_rest = 0 ORDER BY id";
-    transaction.prepare_cached(sql)?.query_map([id(node.as_u128())], |row| task_id(row, 0))?.collect()
+pub(crate) fn owned(transaction: &Connection, node: NodeId) -> rusqlite::Result<Vec<(TaskId, u64)>> {
+    let sql = "SELECT id, epoch FROM steadfast_tasks
+               WHERE owner = ? AND owner IS NOT NULL AND at_rest = 0 ORDER BY id";
+    let owned = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+    transaction.prepare_cached(sql)?.query_map([id(node.as_u128())], owned)?.collect()
 }
 
 pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {

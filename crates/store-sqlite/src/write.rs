@@ -19,10 +19,17 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
         let sql = "INSERT OR REPLACE INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
         transaction.prepare_cached(sql)?.execute(params![task, ordinal(*step), &**output])?;
     }
+    if write.has_entry() {
+        put_entry(transaction, write, now)?;
+    }
+    Ok(Written::Done(revision))
+}
+
+fn put_entry(transaction: &Connection, write: &Write, now: Time) -> rusqlite::Result<()> {
     let packed = pack(&Changing { head: write.head.as_ref(), steps: &write.steps })?;
     let sql = "INSERT INTO steadfast_history (task, revision, at_ms, packed) VALUES (?, ?, ?, ?)";
-    transaction.prepare_cached(sql)?.execute(params![task, number(revision), millis(now), packed])?;
-    Ok(Written::Done(revision))
+    let (task, revision) = (id(write.task.as_u128()), number(write.guard.revision + 1));
+    transaction.prepare_cached(sql)?.execute(params![task, revision, millis(now), packed]).map(drop)
 }
 
 /// The task's own row, where nothing changes that is in an index: so it is with most writes, at a third of the cost.

@@ -20,8 +20,8 @@ use crate::job::Job;
 use crate::node;
 use crate::queue::Group;
 
-/// How much time is reserved at once: so long the clock may stand still after a restart, and so long no commit has to write
-/// the time beside what it is there for.
+/// How much time is reserved at once: so far a restart may put the clock ahead of the wall, and so long no commit has to
+/// write the time beside what it is there for.
 const AHEAD: Duration = Duration::from_millis(100);
 
 /// Its parts are dropped in this order: the owner's lock only after the file was closed.

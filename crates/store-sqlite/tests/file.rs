@@ -2,13 +2,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use steadfast_engine::{Definition, Event, Head, Step, Task, TaskState, Time, decide};
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, Kind, NodeId, Nodes as _, Overdue as _, Payload, Submission, Submitted, TaskId, Tasks as _,
-    Write, Written,
+    Guard, Hold, Kind, Mailbox as _, Message, NodeId, Nodes as _, Overdue as _, Payload, Submission,
+    Submitted, TaskId, Tasks as _, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -48,7 +49,7 @@ fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_de
     let (folder, clock) = (Folder::new(), HandClock::default());
     clock.set(Time::from_millis(5_000));
     let store = open(&folder, &clock).unwrap();
-    block_on(store.renew(NODE, std::time::Duration::from_secs(3_600))).unwrap();
+    block_on(store.renew(NODE, Duration::from_secs(3_600))).unwrap();
     assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::New]);
     let before = block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap();
     let plan = decide(&workflow(), &before.task, &Event::Claimed, clock.now());
@@ -60,8 +61,10 @@ fn everything_is_there_after_the_file_was_closed_and_its_owner_is_known_to_be_de
     // The machine's clock went back meanwhile; the store's does not.
     clock.set(Time::from_millis(1));
     let store = open(&folder, &clock).unwrap();
-    let now = block_on(store.now()).unwrap().as_millis();
-    assert!((5_000..=5_100).contains(&now), "it goes on from what was reserved: {now}");
+    let now = block_on(store.now()).unwrap();
+    assert_eq!(now, Time::from_millis(5_100), "it goes on from what was reserved");
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(block_on(store.now()).unwrap(), now + Duration::from_secs(2), "and does not stand still");
     assert_eq!(block_on(store.read(vec![TASK])).unwrap(), before);
     assert_eq!(block_on(store.submit(vec![submission(clock.now())])).unwrap(), [Submitted::Again]);
     // Its lease had an hour left, but who holds the file's lock knows better.
@@ -79,18 +82,100 @@ fn a_clock_that_goes_back_does_not_take_the_store_with_it() {
     assert_eq!(block_on(store.now()).unwrap(), Time::from_millis(9_000), "told, though never written");
 }
 
+/// What was written while the machine's clock was an hour ahead falls due in its time, in the next process too.
+#[test]
+fn a_clock_that_was_ahead_before_a_restart_stops_no_timer() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let (right, minute) = (Time::from_millis(1_700_000_000_000), Duration::from_secs(60));
+    clock.set(right + 60 * minute);
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    let guard = Guard { epoch: 1, revision: 0, mail: None };
+    let release =
+        Write { hold: Hold::Release(clock.now() + minute), ..Write::of(&Default::default(), TASK, guard) };
+    assert_eq!(block_on(store.write(vec![release])).unwrap(), [Written::Done(1)]);
+    drop(store);
+
+    clock.set(right);
+    let store = open(&folder, &clock).unwrap();
+    let before = block_on(store.now()).unwrap();
+    assert_eq!(block_on(store.claim(NODE, 1)).unwrap(), []);
+    clock.advance(minute);
+    assert_eq!(block_on(store.claim(NODE, 1)).unwrap().len(), 1);
+    // Not back, and then on from the same place.
+    clock.set(right);
+    assert_eq!(block_on(store.now()).unwrap(), before + minute);
+    clock.set(right + 2 * minute);
+    assert_eq!(block_on(store.now()).unwrap(), before + 2 * minute);
+}
+
 #[test]
 fn a_second_owner_is_refused_and_told_what_to_do() {
     let (folder, clock) = (Folder::new(), HandClock::default());
     let store = open(&folder, &clock).unwrap();
     let error = open(&folder, &clock).unwrap_err();
     assert_eq!(error.kind(), Kind::Owned);
-    assert!(
-        error.to_string().contains("another process has") && error.to_string().contains("end that one"),
-        "{error}"
+    let path = folder.path("store.db");
+    let words = format!(
+        "another process, or another engine in this one, has {} open: end that one, or give this one a file of its own",
+        path.display()
     );
+    assert_eq!(error.to_string(), words);
     drop(store);
     assert!(open(&folder, &clock).is_ok());
+}
+
+/// The lock is the file's, not its name's: through a link to it, to its folder, or to where it would be made.
+#[cfg(unix)]
+#[test]
+fn a_second_owner_is_refused_under_every_name_of_the_file() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    let (real, linked) = (folder.path("real"), folder.path("linked"));
+    std::fs::create_dir(&real).unwrap();
+    symlink("real", &linked).unwrap();
+    symlink("real/store.db", folder.path("link.db")).unwrap();
+    symlink("link.db", folder.path("link-of-link.db")).unwrap();
+    let names = [
+        real.join("store.db"),
+        linked.join("store.db"),
+        folder.path("link.db"),
+        folder.path("link-of-link.db"),
+        folder.path("real/../linked/store.db"),
+    ];
+    let open = |name: &std::path::PathBuf| Sqlite::open(name, || Time::from_millis(0));
+    for first in &names {
+        // It is not there yet for the first round, and is then.
+        for round in ["made", "found"] {
+            let store = open(first).unwrap();
+            for second in &names {
+                let error = open(second).unwrap_err();
+                assert_eq!(error.kind(), Kind::Owned, "{round}: {} {}", first.display(), second.display());
+                assert!(error.to_string().contains(second.to_str().unwrap()), "{error}");
+            }
+            drop(store);
+            let files = std::fs::read_dir(&real).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut files: Vec<_> = files.collect();
+            files.sort_unstable();
+            assert_eq!(files, ["store.db", "store.db.owner"], "{round}: {}", first.display());
+        }
+        std::fs::remove_file(real.join("store.db")).unwrap();
+        std::fs::remove_file(real.join("store.db.owner")).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_are_refused() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    symlink("b.db", folder.path("a.db")).unwrap();
+    symlink("a.db", folder.path("b.db")).unwrap();
+    symlink("no/such/folder.db", folder.path("c.db")).unwrap();
+    for name in ["a.db", "c.db"] {
+        let error = Sqlite::open(folder.path(name), || Time::from_millis(0)).unwrap_err();
+        assert_eq!(error.kind(), Kind::ReadOnly, "{name}: {error}");
+    }
 }
 
 #[test]
@@ -127,7 +212,7 @@ fn what_is_no_store_and_what_cannot_be_made_are_refused() {
     assert_eq!(nowhere.kind(), Kind::ReadOnly);
     assert_eq!(
         nowhere.to_string(),
-        "cannot make /nowhere/at/all/store.db.owner: /nowhere/at/all does not exist: make that folder, or give another path"
+        "cannot make /nowhere/at/all/store.db: /nowhere/at/all does not exist: make that folder, or give another path"
     );
 }
 
@@ -140,6 +225,136 @@ fn a_row_that_was_changed_by_hand_is_told_and_not_guessed_at() {
     other.execute("UPDATE steadfast_steps SET record = x'0900'", []).unwrap();
     let error = block_on(store.read(vec![TASK])).unwrap_err();
     assert_eq!(error.kind(), Kind::Corrupt);
+}
+
+/// What was told while this was done.
+fn log_of<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&log);
+    let subscriber =
+        tracing_subscriber::fmt().with_ansi(false).with_writer(move || Lines(Arc::clone(&lines)));
+    let done = tracing::subscriber::with_default(subscriber.finish(), work);
+    let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    (done, log)
+}
+
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn id(number: u128) -> TaskId {
+    TaskId::from_u128(number)
+}
+
+/// Submits free tasks of these numbers, all soon overdue, of which some are damaged by hand.
+fn damage(store: &Sqlite, folder: &Folder, clock: &HandClock, numbers: std::ops::Range<u128>, sql: &str) {
+    let step = Step::new("a", "s").nothing_to_undo();
+    let workflow =
+        Definition::builder("w").complete_within(Duration::from_secs(1)).step(step).build().unwrap();
+    let task = Task::new(&workflow, clock.now());
+    let new = |number| Submission {
+        id: id(number),
+        key: None,
+        owner: None,
+        task: task.clone(),
+        ..submission(clock.now())
+    };
+    block_on(store.submit(numbers.map(new).collect())).unwrap();
+    rusqlite::Connection::open(folder.path("store.db")).unwrap().execute_batch(sql).unwrap();
+    clock.advance(Duration::from_secs(1));
+}
+
+fn claim(store: &Sqlite, node: NodeId, most: usize) -> (Vec<u128>, String) {
+    block_on(store.renew(node, Duration::from_secs(36_000))).unwrap();
+    let (claimed, log) = log_of(|| block_on(store.claim(node, most)).unwrap());
+    (claimed.iter().map(|claimed| claimed.stored.id.as_u128()).collect(), log)
+}
+
+#[test]
+fn a_task_that_cannot_be_read_is_set_aside_and_told() {
+    for sql in [
+        "UPDATE steadfast_tasks SET head = x'0900' WHERE substr(id, 16) = x'02'",
+        "UPDATE steadfast_steps SET record = x'' WHERE substr(task, 16) = x'02'",
+        "UPDATE steadfast_tasks SET version = -1 WHERE substr(id, 16) = x'02'",
+        "UPDATE steadfast_tasks SET workflow = CAST(x'ff' AS TEXT) WHERE substr(id, 16) = x'02'",
+    ] {
+        let (folder, clock) = (Folder::new(), HandClock::default());
+        let store = open(&folder, &clock).unwrap();
+        damage(&store, &folder, &clock, 1..5, sql);
+        // It had mail, which wakes what waits.
+        let mail = Message { task: id(2), body: Payload::from(&b"hello"[..]) };
+        block_on(store.post(vec![mail])).unwrap();
+        assert_eq!(block_on(store.overdue(None, 9)).unwrap().len(), 4);
+        let (claimed, log) = claim(&store, NODE, 2);
+        assert_eq!(claimed, [1, 3], "another comes in its place: {sql}");
+        assert_eq!(log.matches("ERROR").count(), 1, "{log}");
+        assert!(log.contains(&id(2).to_string()) && log.contains("restore its rows from a backup"), "{log}");
+        assert_eq!(claim(&store, NODE, 9), (vec![4], String::new()), "it is in no batch: {sql}");
+        assert_eq!(block_on(store.overdue(None, 9)).unwrap().len(), 3, "nobody can move it on: {sql}");
+        assert_eq!(block_on(store.open_tasks()).unwrap(), 4);
+
+        clock.advance(Duration::from_secs(3_599));
+        assert_eq!(claim(&store, NODE, 9), (vec![], String::new()));
+        clock.advance(Duration::from_secs(1));
+        let (claimed, log) = claim(&store, NODE, 9);
+        assert_eq!((claimed.len(), log.matches("ERROR").count()), (0, 1), "tried again: {log}");
+        assert_eq!(claim(&store, NODE, 9), (vec![], String::new()));
+    }
+}
+
+#[test]
+fn one_that_is_set_aside_does_not_keep_the_others_there() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "UPDATE steadfast_tasks SET head = x''";
+    let store = open(&folder, &clock).unwrap();
+    let told = || claim(&store, NODE, 9).1.matches("ERROR").count();
+    damage(&store, &folder, &clock, 1..2, spoil);
+    assert_eq!(told(), 1);
+    clock.advance(Duration::from_secs(3_598));
+    damage(&store, &folder, &clock, 2..3, spoil);
+    assert_eq!(told(), 1, "the second");
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(told(), 2, "an hour after the first");
+}
+
+#[test]
+fn a_task_that_was_repaired_goes_on_with_its_mail() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "CREATE TABLE kept AS SELECT id, head FROM steadfast_tasks;
+                 UPDATE steadfast_tasks SET head = x''";
+    let store = open(&folder, &clock).unwrap();
+    damage(&store, &folder, &clock, 1..2, spoil);
+    block_on(store.post(vec![Message { task: id(1), body: Payload::from(&b"hello"[..]) }])).unwrap();
+    assert_eq!(claim(&store, NODE, 9).0, []);
+    let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
+    let repair =
+        "UPDATE steadfast_tasks SET head = (SELECT head FROM kept WHERE kept.id = steadfast_tasks.id)";
+    other.execute(repair, []).unwrap();
+    drop((other, store));
+    let store = open(&folder, &clock).unwrap();
+    let claimed = block_on(store.claim(NODE, 9)).unwrap().remove(0);
+    assert_eq!((claimed.stored.epoch, claimed.owner_died, claimed.mail.len()), (2, true, 1));
+}
+
+/// Who asks for many goes on with the rest: the supervisor, or a node in doubt.
+#[test]
+fn a_task_that_cannot_be_read_does_not_hide_the_others() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let spoil = "UPDATE steadfast_tasks SET head = x'' WHERE substr(id, 16) = x'02'";
+    let store = open(&folder, &clock).unwrap();
+    damage(&store, &folder, &clock, 1..4, spoil);
+    let (read, log) = log_of(|| block_on(store.read(vec![id(1), id(2), id(3)])).unwrap());
+    assert_eq!(read.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+    assert!(log.contains("ERROR") && log.contains(&id(2).to_string()), "{log}");
+    assert_eq!(block_on(store.read(vec![id(2)])).unwrap_err().kind(), Kind::Corrupt);
 }
 
 #[test]

@@ -62,24 +62,36 @@ pub const MAX_KEY: usize = 200;
 /// Tasks: submitted, claimed, written, read.
 pub trait Tasks {
     /// Stores tasks, each with all of its rows and its input, before anything of it runs. A key that the same workflow of
-    /// the same namespace has seen gives the first task back.
+    /// the same namespace has seen gives the first task back. Inputs are equal byte for byte: the same JSON with other
+    /// spaces, or its names in another order, is another input.
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send;
 
     /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose
     /// owner is none or dead, and which are due or have mail. Each claim raises the task's epoch by one: what an
     /// earlier owner writes from then on is refused.
+    ///
+    /// A node never gets its own tasks, not when its lease has ended either: it works on them, and would rob itself of them
+    /// for as long as its clock runs ahead. What it owns it learns by [`Tasks::owned`].
+    ///
+    /// A task that cannot be read, because its rows are damaged, does not stand in the way of the rest: the store tells of
+    /// it in the log and sets it aside. It is not claimed and not overdue until it is tried again, within the hour; once it
+    /// can be read, it is claimed as one whose owner died.
     fn claim(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
 
     /// Carries writes out, each alone: its guard is checked first, and it is done as a whole or refused as a whole.
+    /// Each that is done raises the task's revision by one, and is an entry of its history if it does more than let go of
+    /// the task ([`Write::has_entry`]).
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send;
 
-    /// The tasks that a node owns and that are not at rest: for one that does not know what became of its claim.
-    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send;
+    /// The tasks that a node owns and that are not at rest, each with its epoch: for one that does not know what became of
+    /// its claim.
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send;
 
     /// How many tasks are not at rest.
     fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Tasks as they are; `None` for one that does not exist.
+    /// Tasks as they are; `None` for one that does not exist. One that cannot be read is an error to who asks for it alone;
+    /// among others it is `None`, and told of in the log.
     fn read(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Stored>>, Error>> + Send;
 
     /// What was stored of a task beside its rows; `None` where there is nothing.
@@ -88,7 +100,8 @@ pub trait Tasks {
         keys: Vec<PayloadKey>,
     ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send;
 
-    /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows.
+    /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows. Revisions are
+    /// left out in it where only the hold changed.
     fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
 }
 
@@ -121,7 +134,7 @@ pub trait Nodes {
     /// be claimed by others. It may come back, and has lost what was claimed.
     fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Result<Time, Error>> + Send;
 
-    /// Gives a node's lease up, and all of its tasks with it.
+    /// Gives a node's lease up, and all of its tasks to others. Whoever comes back does so under an id of its own.
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send;
 }
 

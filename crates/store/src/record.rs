@@ -50,7 +50,7 @@ impl Submission {
 pub enum Submitted {
     /// It is stored; with an owner its epoch is 1, otherwise 0.
     New,
-    /// The key was seen before, with the same input: this is the first task.
+    /// The key was seen before, with the same input, byte for byte: this is the first task.
     Seen(TaskId),
     /// The key was seen before, with another input. Nothing was stored.
     OtherInput(TaskId),
@@ -167,7 +167,7 @@ pub struct PayloadKey {
     pub step: Option<StepId>,
 }
 
-/// One write to a task, in its history.
+/// One write to a task, in its history. A write of the hold alone has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The task's revision from then on.

@@ -33,9 +33,15 @@ impl Write {
         let (head, steps) = (plan.head().cloned(), plan.steps().to_vec());
         Self { task, guard, head, steps, outputs: Vec::new(), mail_read: None, hold: Hold::Keep }
     }
-}
 
-impl Write {
+    /// Whether it does more than let go of the task. One that does not is no entry of the history: a task that nobody can
+    /// work on is claimed and released for as long as it waits, and its history would grow for ever.
+    #[must_use]
+    pub fn has_entry(&self) -> bool {
+        let says = self.head.is_some() || !self.steps.is_empty() || !self.outputs.is_empty();
+        says || self.mail_read.is_some() || !matches!(self.hold, Hold::Release(_))
+    }
+
     /// Whether it is within the limits that all stores have.
     ///
     /// # Errors

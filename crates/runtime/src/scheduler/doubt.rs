@@ -133,17 +133,25 @@ impl<S: Store> Scheduler<S> {
 
     /// After a claim of which nobody knows what became: what this node owns, and does not hold, is looked at. Then it can
     /// claim again.
-    pub(super) fn holds(&mut self, tasks: Result<Vec<TaskId>, Error>) {
+    pub(super) fn holds(&mut self, tasks: Result<Vec<(TaskId, u64)>, Error>) {
         self.claiming.under_way = false;
         match tasks {
             Ok(tasks) => {
                 (self.claiming.in_doubt, self.claiming.again) = (false, true);
-                for task in tasks {
-                    let here = self.owned.contains_key(&task)
-                        || self.submitting.contains_key(&task)
-                        || self.doubts.contains_key(&task);
-                    if !here {
-                        self.doubts.insert(task, Doubt::after_claim());
+                for (task, epoch) in tasks {
+                    if self.submitting.contains_key(&task) || self.doubts.contains_key(&task) {
+                        continue;
+                    }
+                    match self.owned.get(&task).map(|owned| owned.epoch) {
+                        Some(held) if held >= epoch => {}
+                        None => self.doubt(task, Doubt::after_claim()),
+                        // It was taken from this node, and this node has claimed it again.
+                        Some(_) => {
+                            self.doubt(task, Doubt::after_claim());
+                            if let Some(stale) = self.owned.remove(&task) {
+                                self.give_up(task, stale);
+                            }
+                        }
                     }
                 }
                 self.reread_soon();

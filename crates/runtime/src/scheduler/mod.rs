@@ -69,7 +69,7 @@ pub(crate) enum Inbox {
     /// Tasks in doubt, as they are.
     Reread(Vec<TaskId>, Result<doubt::Reread, Error>),
     /// What this node owns, after a claim of which nobody knows what became.
-    Holds(Result<Vec<TaskId>, Error>),
+    Holds(Result<Vec<(TaskId, u64)>, Error>),
     /// How many tasks are open.
     Open(u64),
     /// No more: finish what runs.

@@ -90,7 +90,7 @@ impl Tasks for Flaky {
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
         flaky!(self, write, self.store.write(batch))
     }
-    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
         flaky!(self, owned, self.store.owned(node))
     }
     fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {

@@ -94,6 +94,20 @@ pub async fn the_tasks_of_a_dead_node_are_free<H: Harness>(harness: &H) {
     assert_eq!((claimed[0].stored.epoch, &claimed[0].stored.task), (2, &stored.task));
 }
 
+/// A clock that jumps ends the lease of a node that lives and works: its tasks are free for others, not for itself.
+pub async fn a_node_does_not_rob_itself<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let mut stored = store.claimed(1).await;
+    harness.advance(s(3600));
+    assert_eq!(ok(store.0.claim(A, 10).await), [], "its lease has ended, and it does not know");
+    assert_eq!(
+        (store.read(1).await, ok(store.0.owned(A).await)),
+        (stored.clone(), vec![(id(1), stored.epoch)])
+    );
+    store.follow(&mut stored, &Event::Claimed).await;
+    assert_eq!(numbers(&store.claim(B, 10).await), [1]);
+}
+
 /// For one that did not hear what became of its claim.
 pub async fn a_node_can_ask_what_it_owns<H: Harness>(harness: &H) {
     let store = Tried(harness.store());
@@ -101,10 +115,12 @@ pub async fn a_node_can_ask_what_it_owns<H: Harness>(harness: &H) {
     store.submit(&[1, 2, 3]).await;
     assert_eq!(store.claim(A, 2).await.len(), 2);
     assert_eq!(store.claim(B, 2).await.len(), 1);
-    assert_eq!((ok(store.0.owned(A).await), ok(store.0.owned(B).await)), (vec![id(1), id(2)], vec![id(3)]));
+    let ids = |owned: Vec<(TaskId, u64)>| owned.into_iter().map(|(task, _)| task).collect::<Vec<_>>();
+    let owned = (ids(ok(store.0.owned(A).await)), ids(ok(store.0.owned(B).await)));
+    assert_eq!(owned, (vec![id(1), id(2)], vec![id(3)]));
     let mut first = store.read(1).await;
     let cause = Cause::Cancelled { by: Arc::from("ann"), why: Arc::from("a test") };
     store.follow(&mut first, &Event::Cancelled { cause }).await;
     assert_eq!(first.task.state(), TaskState::Undone);
-    assert_eq!((ok(store.0.owned(A).await), ok(store.0.open_tasks().await)), (vec![id(2)], 2));
+    assert_eq!((ids(ok(store.0.owned(A).await)), ok(store.0.open_tasks().await)), (vec![id(2)], 2));
 }

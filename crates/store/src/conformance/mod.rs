@@ -49,10 +49,11 @@ macro_rules! conformance {
             what_is_too_large_is_refused_as_a_batch);
         $crate::conformance_of!($harness; claim: what_is_free_is_claimed_once, each_claim_raises_the_epoch,
             no_more_than_asked_for_and_longest_waiting_first, what_waits_is_left_alone_until_its_time,
-            what_is_at_rest_is_never_claimed, the_tasks_of_a_dead_node_are_free, a_node_can_ask_what_it_owns);
+            what_is_at_rest_is_never_claimed, the_tasks_of_a_dead_node_are_free, a_node_does_not_rob_itself,
+            a_node_can_ask_what_it_owns);
         $crate::conformance_of!($harness; write: a_write_is_done_as_a_whole, a_stale_epoch_is_refused_whole,
             a_stale_revision_is_refused_whole, each_write_of_a_batch_stands_alone, history_folds_to_the_rows,
-            a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
+            to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,

@@ -102,6 +102,29 @@ pub async fn history_folds_to_the_rows<H: Harness>(harness: &H) {
     assert_eq!(task, store.read(1).await.task);
 }
 
+/// A task that nobody knows is claimed and released again and again; what says more than that is an entry.
+pub async fn to_let_go_is_no_history<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let mut stored = store.claimed(1).await;
+    store.follow(&mut stored, &Event::Claimed).await;
+    for hold in [Hold::Keep, Hold::Release(store.now().await), Hold::Take, Hold::Release(store.now().await)] {
+        let write = Write { hold, ..Write::of(&Default::default(), stored.id, guard(&stored)) };
+        assert_eq!(store.write(write).await, Written::Done(stored.revision + 1));
+        store.claim(A, 1).await;
+        stored = store.read(1).await;
+    }
+    assert_eq!((stored.revision, stored.owner), (5, Some(A)));
+    let Posted::Done(mail) = store.post(1, "hello").await else { panic!("not posted") };
+    let empty = |stored: &Stored| Write::of(&Default::default(), stored.id, guard(stored));
+    let reads = Write { mail_read: Some(mail), ..empty(&stored) };
+    assert_eq!(store.write(reads).await, Written::Done(6));
+    let stored = store.read(1).await;
+    let puts_out = Write { outputs: vec![(first(), bytes("done"))], ..empty(&stored) };
+    assert_eq!(store.write(puts_out).await, Written::Done(7));
+    let history = ok(store.0.history(id(1)).await);
+    assert_eq!(history.iter().map(|entry| entry.revision).collect::<Vec<_>>(), [1, 2, 4, 6, 7]);
+}
+
 /// S2: one write, after which any scheduler takes it and the old owner can write no more.
 pub async fn a_recovery_takes_the_task_from_its_owner<H: Harness>(harness: &H) {
     let store = Tried(harness.store());

@@ -93,8 +93,8 @@ impl Tasks for Memory {
         }))
     }
 
-    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
-        ready(Ok(self.shelf().owned(node).map(|stored| stored.id).collect()))
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
+        ready(Ok(self.shelf().owned(node).map(|stored| (stored.id, stored.epoch)).collect()))
     }
 
     fn open_tasks(&self) -> impl Future<Output = Result<u64, Error>> + Send {

@@ -77,7 +77,7 @@ impl Shelf {
     pub(super) fn claim(&mut self, node: NodeId, most: usize) -> Vec<Claimed> {
         let is_free = |stored: &&Stored| {
             !stored.task.state().is_at_rest()
-                && stored.owner.is_none_or(|owner| !self.is_alive(owner))
+                && stored.owner.is_none_or(|owner| owner != node && !self.is_alive(owner))
                 && (stored.owner.is_some()
                     || stored.wake_at <= self.now
                     || self.unread(stored.id).next().is_some())
@@ -113,6 +113,7 @@ impl Shelf {
         }
         stored.revision += 1;
         stored.mail_read = stored.mail_read.max(write.mail_read.unwrap_or_default());
+        let has_entry = write.has_entry();
         let entry = Entry { revision: stored.revision, at: now, head: write.head, steps: write.steps };
         entry.apply_to(&mut stored.task);
         match write.hold {
@@ -127,7 +128,9 @@ impl Shelf {
         for (step, output) in write.outputs {
             self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
         }
-        self.history.entry(id).or_default().push(entry);
+        if has_entry {
+            self.history.entry(id).or_default().push(entry);
+        }
         Written::Done(revision)
     }
 

@@ -51,7 +51,7 @@ impl Tasks for Gate {
         self.pass(true, self.store.write(batch))
     }
 
-    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+    fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
         self.pass(false, self.store.owned(node))
     }
 
