@@ -8,6 +8,7 @@ mod asked;
 mod claim;
 mod doubt;
 mod fold;
+mod let_go;
 mod owned;
 mod save;
 mod slots;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use steadfast_engine::{Event, StepId, Time};
 use steadfast_resilience::clock::Moment;
-use steadfast_store::{Claimed, Error, Mail, Message, Store, TaskId, Written};
+use steadfast_store::{Claimed, Error, Mail, Store, TaskId, Written};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -30,10 +31,7 @@ pub(crate) use slots::{LONGEST_PARK, SHORTEST_PARK};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
-use crate::error::ErrorKind;
-use crate::message::Request;
 use crate::shared::Shared;
-use crate::stats::count;
 use asked::Asked;
 use doubt::Doubt;
 use owned::{Happening, Owned};
@@ -44,9 +42,6 @@ use submit::Submitting;
 const MOST_AT_ONCE: usize = 1_024;
 /// How long the last writes of a node that stops may take, after its grace.
 const LAST_WRITES: Duration = Duration::from_secs(5);
-/// The pauses between two tries to pass an answer on.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// What the loop is told.
 pub(crate) enum Inbox {
@@ -218,10 +213,10 @@ impl<S: Store> Scheduler<S> {
             owned.waiting.push_back(happening);
         } else if let Some(doubt) = self.doubts.get_mut(&task) {
             doubt.waiting.push(happening);
-        } else if let Some(message) = answer_by_mail(task, &happening) {
+        } else if let Some(message) = let_go::answer_by_mail(task, &happening) {
             let shared = Arc::clone(&self.shared);
             tokio::spawn(async move {
-                post(&shared, vec![message]).await;
+                let_go::post(&shared, vec![message]).await;
                 shared.tell(Inbox::Look);
             });
         }
@@ -295,103 +290,13 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    // ---- the end ----
-
-    /// The lease is lost: others may have the tasks by now. Nothing of them is written any more.
-    fn lapse(&mut self) {
-        if self.owned.is_empty() && self.submitting.is_empty() && self.doubts.is_empty() {
-            return;
-        }
-        tracing::warn!(tasks = self.owned.len(), "the lease was not renewed in time: all tasks are given up");
-        count(&self.shared.counters.lapses);
-        self.shared.watchers.hold_nothing();
-        let mut left = Vec::new();
-        for (id, mut owned) in std::mem::take(&mut self.owned) {
-            self.give_places_back(&mut owned);
-            let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
-            left.extend(saving.into_iter().chain(owned.waiting).map(|happening| (id, happening)));
-        }
-        for (id, doubt) in std::mem::take(&mut self.doubts) {
-            left.extend(doubt.waiting.into_iter().map(|happening| (id, happening)));
-        }
-        for submitting in std::mem::take(&mut self.submitting).into_values() {
-            if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
-                self.unsent(owned, folded);
-            }
-        }
-        self.dirty.clear();
-        self.timers.clear();
-        self.out.clear();
-        self.slots.values_mut().for_each(Slots::forget_line);
-        let before = self.shared.lease.node();
-        self.shared.lease.begin_anew();
-        // Answers that were in hand are not lost, and whoever has the tasks next reads them first.
-        let answers = left.iter().filter_map(|(task, happening)| answer_by_mail(*task, happening)).collect();
-        let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            post(&shared, answers).await;
-            if let Err(error) = shared.store.leave(before).await {
-                shared.store_failed("the lease that was lost was not given back", &error);
-            }
-            shared.tell(Inbox::Look);
-        });
-    }
-
-    fn is_idle(&self) -> bool {
-        let saving = self.owned.values().any(Owned::is_saving);
-        self.flight.is_empty() && !saving && self.submitting.is_empty() && self.doubts.is_empty()
-    }
-
     fn is_stopping(&self) -> bool {
         !self.stopping.is_empty()
-    }
-
-    /// What still runs is cut off, and that is written down: it is no death of the process.
-    fn cut_off(&mut self) {
-        self.agents.abort_all();
-        let runs = std::mem::take(&mut self.flight);
-        self.cut_off = Some(runs.len());
-        for ((task, step), attempt) in runs {
-            self.happened(task, Happening::of(Event::CutOff { step, attempt }));
-        }
-    }
-
-    fn end(mut self) {
-        self.agents.abort_all();
-        let left = self.cut_off.unwrap_or(0) + self.flight.len();
-        for told in self.stopping {
-            let _ = told.send(left);
-        }
     }
 
     fn publish(&self) {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         self.shared.counters.owned.store(number(self.owned.len()), Ordering::Relaxed);
         self.shared.counters.running.store(number(self.flight.len()), Ordering::Relaxed);
-    }
-}
-
-/// An answer for a task that is somebody else's by now goes there by mail.
-fn answer_by_mail(task: TaskId, happening: &Happening) -> Option<Message> {
-    match &happening.event {
-        Event::Answered { step, attempt, answer } => {
-            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
-            Some(Message { task, body: request.pack() })
-        }
-        _ => None,
-    }
-}
-
-/// Posts these, trying again for as long as it may help.
-async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
-    let mut pause = FIRST_PAUSE;
-    while !messages.is_empty() {
-        let Err(error) = shared.store.post(messages.clone()).await else { return };
-        shared.store_failed("answers could not be passed on", &error);
-        if !error.is_transient() || pause > LONGEST_PAUSE {
-            return;
-        }
-        shared.clock.sleep(pause).await;
-        pause *= 2;
     }
 }

@@ -1,0 +1,109 @@
+//! How a node lets go of its tasks: its lease is lost, or it is shut down. Answers that it has are not lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_engine::Event;
+use steadfast_store::{Message, Store, TaskId};
+
+use super::owned::{Happening, Owned};
+use super::slots::Slots;
+use super::{Inbox, Scheduler};
+use crate::error::ErrorKind;
+use crate::message::Request;
+use crate::shared::Shared;
+use crate::stats::count;
+
+/// The pauses between two tries to pass an answer on.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl<S: Store> Scheduler<S> {
+    /// The lease is lost: others may have the tasks by now. Nothing of them is written any more.
+    pub(super) fn lapse(&mut self) {
+        if self.owned.is_empty() && self.submitting.is_empty() && self.doubts.is_empty() {
+            return;
+        }
+        tracing::warn!(tasks = self.owned.len(), "the lease was not renewed in time: all tasks are given up");
+        count(&self.shared.counters.lapses);
+        self.shared.watchers.hold_nothing();
+        let mut left = Vec::new();
+        for (id, mut owned) in std::mem::take(&mut self.owned) {
+            self.give_places_back(&mut owned);
+            let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
+            left.extend(saving.into_iter().chain(owned.waiting).map(|happening| (id, happening)));
+        }
+        for (id, doubt) in std::mem::take(&mut self.doubts) {
+            left.extend(doubt.waiting.into_iter().map(|happening| (id, happening)));
+        }
+        for submitting in std::mem::take(&mut self.submitting).into_values() {
+            if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
+                self.unsent(owned, folded);
+            }
+        }
+        self.dirty.clear();
+        self.timers.clear();
+        self.out.clear();
+        self.slots.values_mut().for_each(Slots::forget_line);
+        let before = self.shared.lease.node();
+        self.shared.lease.begin_anew();
+        // Answers that were in hand are not lost, and whoever has the tasks next reads them first.
+        let answers = left.iter().filter_map(|(task, happening)| answer_by_mail(*task, happening)).collect();
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            post(&shared, answers).await;
+            if let Err(error) = shared.store.leave(before).await {
+                shared.store_failed("the lease that was lost was not given back", &error);
+            }
+            shared.tell(Inbox::Look);
+        });
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let saving = self.owned.values().any(Owned::is_saving);
+        self.flight.is_empty() && !saving && self.submitting.is_empty() && self.doubts.is_empty()
+    }
+
+    /// What still runs is cut off, and that is written down: it is no death of the process.
+    pub(super) fn cut_off(&mut self) {
+        self.agents.abort_all();
+        let runs = std::mem::take(&mut self.flight);
+        self.cut_off = Some(runs.len());
+        for ((task, step), attempt) in runs {
+            self.happened(task, Happening::of(Event::CutOff { step, attempt }));
+        }
+    }
+
+    pub(super) fn end(mut self) {
+        self.agents.abort_all();
+        let left = self.cut_off.unwrap_or(0) + self.flight.len();
+        for told in self.stopping {
+            let _ = told.send(left);
+        }
+    }
+}
+
+/// An answer for a task that is somebody else's by now goes there by mail.
+pub(super) fn answer_by_mail(task: TaskId, happening: &Happening) -> Option<Message> {
+    match &happening.event {
+        Event::Answered { step, attempt, answer } => {
+            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
+            Some(Message { task, body: request.pack() })
+        }
+        _ => None,
+    }
+}
+
+/// Posts these, trying again for as long as it may help.
+pub(super) async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
+    let mut pause = FIRST_PAUSE;
+    while !messages.is_empty() {
+        let Err(error) = shared.store.post(messages.clone()).await else { return };
+        shared.store_failed("answers could not be passed on", &error);
+        if !error.is_transient() || pause > LONGEST_PAUSE {
+            return;
+        }
+        shared.clock.sleep(pause).await;
+        pause *= 2;
+    }
+}
