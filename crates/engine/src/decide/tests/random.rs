@@ -366,10 +366,11 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             "answered",
             "timed out",
             "owner died",
+            "cut off",
             "cancelled",
         ] {
             let possible = !(state == TaskState::Waiting
-                && ["granted", "refused", "timed out", "owner died"].contains(&event));
+                && ["granted", "refused", "timed out", "owner died", "cut off"].contains(&event));
             assert!(!possible || seen.contains(&(format!("{state:?}"), event)), "{state:?}, {event}");
         }
     }
