@@ -19,13 +19,39 @@ pub struct Flaky {
     next: Arc<Mutex<Option<(&'static str, bool)>>>,
     /// While this is held, no call goes through.
     gate: tokio::sync::watch::Sender<bool>,
+    /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
+    slow: Arc<std::sync::atomic::AtomicU64>,
 }
 
 impl Flaky {
     pub fn new(store: Memory, seed: u64, share: u32) -> Self {
         let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
         let gate = tokio::sync::watch::Sender::new(true);
-        Self { store, rng, share: Arc::new(share.into()), next: Arc::default(), gate }
+        Self { store, rng, share: Arc::new(share.into()), next: Arc::default(), gate, slow: Arc::default() }
+    }
+
+    /// The same store, whose answers take their time.
+    pub fn slow(self, most: u64) -> Self {
+        self.slow.store(most, std::sync::atomic::Ordering::SeqCst);
+        self
+    }
+
+    /// The same store, behind a gate of its own.
+    pub fn own_gate(&self) -> Self {
+        Self { gate: tokio::sync::watch::Sender::new(true), ..self.clone() }
+    }
+
+    async fn take_time(&self) {
+        let slow = self.slow.load(std::sync::atomic::Ordering::SeqCst);
+        if slow > 0 {
+            let time = {
+                let mut rng = self.rng.lock().unwrap();
+                let time = rng.u64(0..=slow);
+                if rng.u8(0..50) == 0 { time * 100 } else { time }
+            };
+            steadfast_resilience::clock::Clock::tokio().sleep(Duration::from_millis(time)).await;
+        }
+        let _ = self.gate.subscribe().wait_for(|open| *open).await;
     }
 
     pub fn fail_after(&self, call: &'static str) {
@@ -47,6 +73,7 @@ impl Flaky {
 
     pub fn mend(&self) {
         self.share.store(0, std::sync::atomic::Ordering::SeqCst);
+        self.slow.store(0, std::sync::atomic::Ordering::SeqCst);
     }
 
     /// `Some(true)`: fail after it was done.
@@ -68,14 +95,16 @@ fn failed<T>() -> Result<T, Error> {
 macro_rules! flaky {
     ($self:ident, $name:ident, $call:expr) => {{
         let fate = $self.fate(stringify!($name));
-        let mut gate = $self.gate.subscribe();
+        let ways = $self.clone();
         async move {
-            let _ = gate.wait_for(|open| *open).await;
-            match fate {
+            ways.take_time().await;
+            let done = match fate {
                 Some(false) => failed(),
                 Some(true) => $call.await.and_then(|_| failed()),
                 None => $call.await,
-            }
+            };
+            ways.take_time().await;
+            done
         }
     }};
 }
@@ -137,6 +166,6 @@ impl Nodes for Flaky {
         flaky!(self, renew, self.store.renew(node, lease))
     }
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
-        self.store.leave(node)
+        flaky!(self, leave, self.store.leave(node))
     }
 }
