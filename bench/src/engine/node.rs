@@ -207,6 +207,10 @@ impl Mailbox for Counted {
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Told<Vec<Mail>>> + Send {
         self.counted().unread(node, most)
     }
+
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Told<Vec<Mail>>> + Send {
+        self.counted().unread_of(tasks)
+    }
 }
 
 impl Overdue for Counted {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use common::flaky::Flaky;
 use common::*;
-use steadfast_engine::{Cause, StepState, TaskState};
+use steadfast_engine::{Cause, Record, StepState, TaskState};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{ErrorKind, Node, Settings, What};
+use steadfast_resilience::{Kind, Verdict};
+use steadfast_runtime::{ErrorKind, Node, Request, Settings, What};
 use steadfast_store::{Hold, Mailbox as _, Memory, Nodes as _, TaskId, Tasks as _, Write};
 
 /// Quick leases, so that tests are short to read.
@@ -154,6 +155,142 @@ async fn a_node_that_lost_its_lease_takes_its_tasks_up_again_with_what_runs() {
         assert_eq!((state(&ended), books.calls("a")), (TaskState::Completed, 1), "{takes} s");
         assert_eq!((ended.task.steps()[0].owner_deaths, node.stats().lapses), (0, 1), "{takes} s");
         assert!(takes > 2 || Clock::tokio().now().since(back) < s(2), "no lease had to end");
+    }
+}
+
+/// An answer that comes while the lease is lost, just before or after the tasks are taken up again.
+#[tokio::test(start_paused = true)]
+async fn an_answer_beside_a_new_claim_is_not_taken_for_a_death() {
+    for ms in (0..400).step_by(10) {
+        let once = step("a").complete_within(s(100)).not_idempotent();
+        let takes = Act::Take(s(20) + Duration::from_millis(ms));
+        let (workflow, books) = Flow::new("once").step(once, service("svc"), always(takes)).build();
+        let flaky = Flaky::new(memory(), ms, 0).slow(100);
+        let node = node_with(flaky.clone(), &workflow, Settings::default()).await;
+        let task = submit(&node, &workflow).await;
+        sleep(s(1)).await;
+        flaky.hold();
+        sleep(s(19)).await;
+        flaky.let_go();
+        let ended = node.at_rest(task).await.unwrap();
+        assert_eq!((state(&ended), books.calls("a")), (TaskState::Completed, 1), "{ms} ms");
+        assert_eq!((ended.task.steps()[0].owner_deaths, node.stats().lapses), (0, 1), "{ms} ms");
+    }
+}
+
+/// What was read before a doubt began says nothing of it.
+#[tokio::test(start_paused = true)]
+async fn an_old_look_does_not_settle_a_new_doubt() {
+    let busy = Act::Fail(Verdict::transient(Kind::OVERLOADED).without_effect().with_hint(s(5)));
+    let second = Arc::new(|nth| if nth == 0 { Act::Take(s(1)) } else { Act::Hang });
+    let (workflow, _) = Flow::new("doubt")
+        .step(step("a"), service("svc"), always(Act::Take(s(1))))
+        .step(step("b").after(["a"]).complete_within(s(60)), service("svc"), second)
+        .step(step("c").after(["b"]).complete_within(s(60)), service("svc"), always(busy))
+        .build();
+    let mut settings = Settings::default();
+    settings.longest_wait = Duration::ZERO;
+    let flaky = Flaky::new(memory(), 1, 0);
+    let node = node_with(flaky.clone(), &workflow, settings).await;
+    let task = submit(&node, &workflow).await;
+    sleep(Duration::from_millis(900)).await;
+    // The task is in doubt at 1 s; a first look is made at 1.5 s, and a second one at 1.7 s, which hears nothing for long.
+    flaky.fail_before("write");
+    sleep(Duration::from_millis(300)).await;
+    let other = submit(&node, &workflow).await;
+    node.ask(other, &Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") }).await.unwrap();
+    sleep(Duration::from_millis(400)).await;
+    flaky.held.send_replace("unread_of");
+    sleep(Duration::from_millis(1_400)).await;
+    flaky.fail_before("write");
+    sleep(s(10)).await;
+    assert_eq!(node.stats().store_errors, 2, "it was in doubt a second time");
+    flaky.held.send_replace("");
+    tokio::select! {
+        ended = node.at_rest(task) => drop(ended.unwrap()),
+        () = sleep(s(4_000)) => panic!("it does not come to an end"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn much_mail_for_one_task_keeps_nobody_busy() {
+    let later = Act::Fail(Verdict::transient(Kind::OVERLOADED).without_effect().with_hint(s(20)));
+    let (workflow, _) = Flow::new("w")
+        .undoable(
+            step("a").complete_within(s(3_000)),
+            service("svc"),
+            first(vec![later]),
+            always(Act::Succeed),
+        )
+        .build();
+    let store = memory();
+    let node = node(store.clone(), &workflow).await;
+    let task = submit(&node, &workflow).await;
+    let cancel = Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") };
+    let body = steadfast_store::Payload::from(postcard::to_stdvec(&cancel).unwrap());
+    for _ in 0..1_100 {
+        let message = steadfast_store::Message { task, body: Arc::clone(&body) };
+        store.post(vec![message]).await.unwrap();
+    }
+    assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Undone);
+}
+
+/// Steps under which the process died twice run one at a time, also those of one task, and those that waited in line.
+#[tokio::test(start_paused = true)]
+async fn suspects_run_apart_wherever_they_come_from() {
+    let takes = || always(Act::Take(s(4)));
+    let (one, _) = Flow::new("one")
+        .step(step("a"), service("svc"), takes())
+        .step(step("b"), service("svc"), takes())
+        .build();
+    let narrow = || service("svc").most_running(2);
+    let (many, _) = Flow::new("many").step(step("a"), narrow(), takes()).build();
+    for (workflow, count) in [(one, 1), (many, 4)] {
+        let store = memory();
+        let mut node = node_with(store.clone(), &workflow, quick()).await;
+        let tasks = submit_many(&node, &workflow, count).await;
+        for _ in 0..6 {
+            sleep(s(1)).await;
+            drop(node);
+            sleep(s(4)).await;
+            node = node_with(store.clone(), &workflow, quick()).await;
+            sleep(Duration::from_millis(500)).await;
+            let mut suspects = 0;
+            for task in &tasks {
+                let stored = node.read(*task).await.unwrap();
+                let runs = |record: &&Record| record.is_suspect() && record.complete_by.is_some();
+                suspects += stored.task.steps().iter().filter(runs).count();
+            }
+            assert!(suspects <= 1, "{suspects} run at once");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_durable_after_the_cut_off_does_not_begin() {
+    for grace in [0, 100] {
+        let once = step("a").complete_within(s(100)).not_idempotent();
+        let (workflow, books) = Flow::new("once").step(once, service("svc"), always(Act::Succeed)).build();
+        let flaky = Flaky::new(memory(), 1, 0);
+        let mut settings = Settings::default();
+        settings.grace = Duration::from_millis(grace);
+        let node = node_with(flaky.clone(), &workflow, settings).await;
+        flaky.held.send_replace("submit");
+        let let_go = async {
+            sleep(s(1)).await;
+            flaky.held.send_replace("");
+        };
+        let stops = async {
+            sleep(Duration::from_millis(10)).await;
+            node.shut_down().await
+        };
+        let ((), submitted, left) = tokio::join!(let_go, node.submit(new(&workflow)), stops);
+        assert_eq!((left.unwrap(), books.calls("a")), (0, 0));
+        drop(node);
+        let second = node_with(flaky, &workflow, quick()).await;
+        let ended = second.at_rest(submitted.unwrap().task).await.unwrap();
+        assert_eq!((state(&ended), books.calls("a")), (TaskState::Completed, 1));
+        assert_eq!(ended.task.steps()[0].owner_deaths, 0);
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::sync::Arc;
 use std::time::Duration;
-use steadfast_engine::{Cause, StepState, TaskState, UndoState};
+use steadfast_engine::{Cause, Recovery, StepState, TaskState, UndoState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{ErrorKind, New, Request, Settings};
 use steadfast_store::PayloadKey;
@@ -88,6 +88,22 @@ async fn branches_run_beside_each_other_and_conditions_decide() {
     let task = node.submit(two).await.unwrap().task;
     node.at_rest(task).await.unwrap();
     assert_eq!(books.calls("maybe"), 1);
+}
+
+/// A task whose condition is being read for is not put out of memory.
+#[tokio::test(start_paused = true)]
+async fn a_condition_is_judged_also_while_another_step_waits_for_long() {
+    let patient = Recovery { at_once: 0, extended_wait: s(1_800), last: 5 };
+    let (workflow, books) = Flow::new("f")
+        .step(step("a").complete_within(s(100)), service("svc"), always(Act::Take(s(20))))
+        .step(step("c").complete_within(s(1)).recovery(patient), service("svc"), first(vec![Act::Hang]))
+        .step_if(step("b").after(["a"]), service("svc"), always(Act::Succeed), Arc::new(|_| Ok(true)))
+        .build();
+    let node = node(memory(), &workflow).await;
+    let input = steadfast_store::Payload::from(vec![b'1'; 3_000]);
+    node.submit(New { input, ..new(&workflow) }).await.unwrap();
+    Clock::tokio().sleep(s(60)).await;
+    assert_eq!(books.calls("b"), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -152,6 +152,10 @@ impl Mailbox for AnyStore {
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Told<Vec<Mail>>> + Send {
         either!(self, store => store.unread(node, most)).run()
     }
+
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Told<Vec<Mail>>> + Send {
+        either!(self, store => store.unread_of(tasks)).run()
+    }
 }
 
 impl Overdue for AnyStore {

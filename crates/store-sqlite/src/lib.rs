@@ -135,7 +135,14 @@ impl Mailbox for Sqlite {
     }
 
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
-        self.inner.reader.read(|transaction| mail::unread_of(transaction, node, most))
+        self.inner.reader.read(|transaction| mail::unread_by(transaction, node, most))
+    }
+
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        self.inner.reader.read(|transaction| {
+            let mail = tasks.iter().map(|task| mail::unread(transaction, *task));
+            mail.collect::<rusqlite::Result<Vec<_>>>().map(|mail| mail.concat())
+        })
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn unread(transaction: &Connection, task: TaskId) -> rusqlite::Result
 }
 
 /// Unread mail of all tasks of a node.
-pub(crate) fn unread_of(transaction: &Connection, node: NodeId, most: usize) -> rusqlite::Result<Vec<Mail>> {
+pub(crate) fn unread_by(transaction: &Connection, node: NodeId, most: usize) -> rusqlite::Result<Vec<Mail>> {
     let sql = "SELECT m.task, m.number, m.body FROM steadfast_tasks t JOIN steadfast_mail m ON m.task = t.id
                WHERE t.owner = ? AND t.at_rest = 0 AND t.mail_last > t.mail_read AND m.number > t.mail_read
                ORDER BY m.task, m.number LIMIT ?";

@@ -112,6 +112,9 @@ pub trait Mailbox {
 
     /// Unread mail of the tasks that a node owns and that are not at rest, oldest first within a task, at most so many.
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
+
+    /// All unread mail of these tasks, oldest first within a task.
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
 }
 
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.

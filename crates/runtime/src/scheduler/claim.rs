@@ -14,7 +14,7 @@ use crate::stats::count;
 /// The most tasks that are claimed in one write.
 const MOST_AT_ONCE: usize = 256;
 /// The most mail that is read at a time.
-pub(super) const MOST_MAIL: usize = 1_024;
+const MOST_MAIL: usize = 1_024;
 /// How long a task is left alone whose workflow nobody here knows.
 const UNKNOWN_WAITS: Duration = Duration::from_secs(60);
 
@@ -102,6 +102,10 @@ impl<S: Store> Scheduler<S> {
         let mut owned = Owned::new(workflow, stored);
         // An answer that came by mail counts, also if whoever sent it is dead.
         mail.iter().for_each(|mail| owned.take_in(mail));
+        if let Some(doubt) = self.doubts.remove(&id) {
+            // What was claimed is what the task is: there is nothing to doubt any more.
+            owned.waiting.extend(doubt.happened_meanwhile());
+        }
         if owner_died {
             let died = owned.owner_died(|step, attempt| self.runs_here(id, step, attempt));
             owned.waiting.extend(died);
@@ -117,9 +121,9 @@ impl<S: Store> Scheduler<S> {
         Some(())
     }
 
-    /// Whether this very attempt runs in this process: it can have outlived a lease.
+    /// Whether this very attempt runs in this process, or has just answered: it can have outlived a lease.
     pub(super) fn runs_here(&self, id: TaskId, step: StepId, attempt: u32) -> bool {
-        self.flight.get(&(id, step)) == Some(&attempt)
+        [&self.flight, &self.posting].iter().any(|runs| runs.get(&(id, step)) == Some(&attempt))
     }
 
     /// A task whose workflow nobody here knows, in its version and shape, waits: an upgrade may bring it back.

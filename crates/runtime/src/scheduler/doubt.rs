@@ -6,7 +6,6 @@ use std::time::Duration;
 use steadfast_engine::{Dispatch, Event};
 use steadfast_store::{Error, Mail, Store, Stored, TaskId};
 
-use super::claim::MOST_MAIL;
 use super::owned::{Happening, Owned};
 use super::{Inbox, Scheduler};
 
@@ -22,6 +21,8 @@ pub(crate) struct Doubt {
     pub(super) waiting: Vec<Happening>,
     /// Attempts that were to be sent once they were written.
     unsent: Vec<Dispatch>,
+    /// Which doubt it is: what was read before it began says nothing of it.
+    number: u64,
 }
 
 /// Tasks as they are, and mail for them.
@@ -32,22 +33,29 @@ impl Doubt {
     pub(super) fn after_write(mut owned: Owned) -> Self {
         let saving = owned.saving.take().unwrap_or_default();
         let waiting = saving.acts_on.into_iter().chain(owned.waiting).collect();
-        Self { epoch: Some(owned.epoch), claimed: false, waiting, unsent: saving.dispatches }
+        Self { epoch: Some(owned.epoch), claimed: false, waiting, unsent: saving.dispatches, number: 0 }
     }
 
     /// A task whose submission failed.
     pub(super) fn after_submission(unsent: Vec<Dispatch>) -> Self {
-        Self { epoch: None, claimed: false, waiting: Vec::new(), unsent }
+        Self { epoch: None, claimed: false, waiting: Vec::new(), unsent, number: 0 }
+    }
+
+    /// What happened before and meanwhile. What came by mail is read again with the task.
+    pub(super) fn happened_meanwhile(self) -> impl Iterator<Item = Happening> {
+        self.waiting.into_iter().filter(|happening| happening.mail.is_none())
     }
 
     /// A task that was claimed, and this node did not hear of it.
     fn after_claim() -> Self {
-        Self { epoch: None, claimed: true, waiting: Vec::new(), unsent: Vec::new() }
+        Self { epoch: None, claimed: true, waiting: Vec::new(), unsent: Vec::new(), number: 0 }
     }
 }
 
 impl<S: Store> Scheduler<S> {
-    pub(super) fn doubt(&mut self, task: TaskId, doubt: Doubt) {
+    pub(super) fn doubt(&mut self, task: TaskId, mut doubt: Doubt) {
+        self.last_doubt += 1;
+        doubt.number = self.last_doubt;
         self.doubts.insert(task, doubt);
     }
 
@@ -62,20 +70,23 @@ impl<S: Store> Scheduler<S> {
             return;
         }
         let (shared, tasks) = (Arc::clone(&self.shared), self.doubts.keys().copied().collect::<Vec<_>>());
-        let wanted = tasks.clone();
+        let (wanted, mailed, asked) = (tasks.clone(), tasks.clone(), self.last_doubt);
         let asking = async move {
             shared.clock.sleep(after).await;
             let read = shared.store.read(wanted).await?;
-            Ok((read, shared.store.unread(shared.lease.node(), MOST_MAIL).await?))
+            Ok((read, shared.store.unread_of(mailed).await?))
         };
-        self.asked.ask(asking, |read| Inbox::Reread(tasks, read));
+        self.asked.ask(asking, move |read| Inbox::Reread(tasks, asked, read));
     }
 
-    pub(super) fn has_reread(&mut self, tasks: &[TaskId], read: Result<Reread, Error>) {
+    /// Tasks were read: that says something of doubts up to the one that was the last when it was asked for.
+    pub(super) fn has_reread(&mut self, tasks: &[TaskId], asked: u64, read: Result<Reread, Error>) {
         match read {
             Ok((read, mail)) => {
                 for (task, stored) in tasks.iter().zip(read) {
-                    if let Some(doubt) = self.doubts.remove(task) {
+                    if self.doubts.get(task).is_some_and(|doubt| doubt.number <= asked)
+                        && let Some(doubt) = self.doubts.remove(task)
+                    {
                         self.resolve(*task, doubt, stored, &mail);
                     }
                 }
@@ -88,7 +99,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Goes on with a task as the store has it, if it is still this node's.
-    fn resolve(&mut self, id: TaskId, doubt: Doubt, stored: Option<Stored>, mail: &[Mail]) {
+    fn resolve(&mut self, id: TaskId, mut doubt: Doubt, stored: Option<Stored>, mail: &[Mail]) {
         let Some(stored) = stored else { return };
         let mine = stored.owner == Some(self.shared.lease.node())
             && doubt.epoch.is_none_or(|epoch| epoch == stored.epoch)
@@ -114,14 +125,14 @@ impl<S: Store> Scheduler<S> {
         }
         owned.waiting.push_back(Happening::of(Event::Claimed));
         owned.waiting.extend(owned.due(now));
-        // What came by mail was read again with it.
-        owned.waiting.extend(doubt.waiting.into_iter().filter(|happening| happening.mail.is_none()));
+        let unsent = std::mem::take(&mut doubt.unsent);
+        owned.waiting.extend(doubt.happened_meanwhile());
         // What the rows say runs was written after all, and never sent.
         let runs = |dispatch: &Dispatch| {
             let record = owned.task.step(dispatch.step);
             record.attempt == dispatch.attempt && record.complete_by.is_some_and(|time| time > now)
         };
-        for dispatch in doubt.unsent.into_iter().filter(runs).collect::<Vec<_>>() {
+        for dispatch in unsent.into_iter().filter(runs).collect::<Vec<_>>() {
             if let Some(slots) = self.slots.get_mut(owned.workflow.service(dispatch.step).name()) {
                 slots.take_anyway();
             }

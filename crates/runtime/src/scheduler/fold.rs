@@ -124,9 +124,7 @@ impl<S: Store> Scheduler<S> {
             }
             Ask::Permit(_) if self.is_stopping() => {}
             Ask::Permit(step) if self.must_run_apart(id, owned, step) => {
-                let until = Some(self.shared.now() + SUSPECT_WAITS);
-                let event = Event::Refused { step, block: Block::Suspect, until };
-                owned.waiting.push_front(Happening::of(event));
+                owned.waiting.push_front(self.runs_later(step));
             }
             Ask::Permit(step) => {
                 let name = owned.workflow.service(step).name();
@@ -146,7 +144,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Whether a process died under a step so often that it runs only when no other such step does. If none does, this one
     /// has its turn.
-    fn must_run_apart(&mut self, id: TaskId, owned: &Owned, step: StepId) -> bool {
+    pub(super) fn must_run_apart(&mut self, id: TaskId, owned: &Owned, step: StepId) -> bool {
         if !owned.task.step(step).is_suspect() {
             return false;
         }
@@ -155,15 +153,33 @@ impl<S: Store> Scheduler<S> {
             self.owned.get(task).is_some_and(writing)
         };
         let other = self.suspect.filter(|other| *other != (id, step));
-        let waits = other.is_some_and(|other| self.flight.contains_key(&other) || busy(&other.0));
+        let beside = |other: &StepId| owned.task.step(*other).complete_by.is_some();
+        let waits = other.is_some_and(|other| {
+            self.flight.contains_key(&other) || busy(&other.0) || other.0 == id && beside(&other.1)
+        });
         if !waits {
             self.suspect = Some((id, step));
         }
         waits
     }
 
+    /// What a step is told that has to run apart from another.
+    pub(super) fn runs_later(&self, step: StepId) -> Happening {
+        let until = Some(self.shared.now() + SUSPECT_WAITS);
+        Happening::of(Event::Refused { step, block: Block::Suspect, until })
+    }
+
+    /// A condition was evaluated that needed reading.
+    pub(super) fn judged(&mut self, id: TaskId, event: Event) {
+        if let Some(owned) = self.owned.get_mut(&id) {
+            owned.judging = owned.judging.saturating_sub(1);
+        }
+        self.happened(id, Happening::of(event));
+    }
+
     /// Reads what a condition needs, then judges.
-    fn judge_later(&self, id: TaskId, owned: &Owned, step: StepId, missing: Vec<Option<StepId>>) {
+    fn judge_later(&self, id: TaskId, owned: &mut Owned, step: StepId, missing: Vec<Option<StepId>>) {
+        owned.judging += 1;
         let (shared, workflow) = (Arc::clone(&self.shared), Arc::clone(&owned.workflow));
         let mut known = owned.known.clone();
         tokio::spawn(async move {
@@ -206,7 +222,8 @@ impl<S: Store> Scheduler<S> {
     /// A task that has nothing to do for long is put out of memory.
     fn hold_after(&self, owned: &Owned, folded: &Folded) -> Hold {
         let head = owned.task.head();
-        let quiet = head.running == 0 && head.ready == 0 && head.resting > 0 && folded.dispatches.is_empty();
+        let idle = head.running == 0 && head.ready == 0 && owned.judging == 0;
+        let quiet = idle && head.resting > 0 && folded.dispatches.is_empty();
         let far = self.shared.now() + self.shared.settings.release_after;
         match owned.next_due() {
             Some(due) if quiet && due > far && owned.waiting.is_empty() => Hold::Release(due),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::Event;
-use steadfast_store::{Message, Store, TaskId};
+use steadfast_engine::{Event, StepId};
+use steadfast_store::{Message, NodeId, Store, TaskId};
 
 use super::owned::{Happening, Owned};
 use super::slots::Slots;
@@ -48,15 +48,39 @@ impl<S: Store> Scheduler<S> {
         let before = self.shared.lease.node();
         self.shared.lease.begin_anew();
         // Answers that were in hand are not lost, and whoever has the tasks next reads them first.
-        let answers = left.iter().filter_map(|(task, happening)| answer_by_mail(*task, happening)).collect();
+        self.pass_on(left, Some(before));
+    }
+
+    /// Passes answers on by mail, for tasks that are somebody else's by now; then a node leaves that is no more.
+    pub(super) fn pass_on(&mut self, left: Vec<(TaskId, Happening)>, leaves: Option<NodeId>) {
+        let (mut messages, mut answers) = (Vec::new(), Vec::new());
+        for (task, happening) in left {
+            let Event::Answered { step, attempt, answer } = &happening.event else { continue };
+            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
+            messages.push(Message { task, body: request.pack() });
+            self.posting.insert((task, *step), *attempt);
+            answers.push((task, *step));
+        }
+        if messages.is_empty() && leaves.is_none() {
+            return;
+        }
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            post(&shared, answers).await;
-            if let Err(error) = shared.store.leave(before).await {
+            post(&shared, messages).await;
+            if let Some(node) = leaves
+                && let Err(error) = shared.store.leave(node).await
+            {
                 shared.store_failed("the lease that was lost was not given back", &error);
             }
+            shared.tell(Inbox::Posted(answers));
             shared.tell(Inbox::Look);
         });
+    }
+
+    pub(super) fn posted(&mut self, answers: &[(TaskId, StepId)]) {
+        for answer in answers {
+            self.posting.remove(answer);
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -83,19 +107,8 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-/// An answer for a task that is somebody else's by now goes there by mail.
-pub(super) fn answer_by_mail(task: TaskId, happening: &Happening) -> Option<Message> {
-    match &happening.event {
-        Event::Answered { step, attempt, answer } => {
-            let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
-            Some(Message { task, body: request.pack() })
-        }
-        _ => None,
-    }
-}
-
 /// Posts these, trying again for as long as it may help.
-pub(super) async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
+async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
     let mut pause = FIRST_PAUSE;
     while !messages.is_empty() {
         let Err(error) = shared.store.post(messages.clone()).await else { return };

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use steadfast_engine::{Event, StepId, Time};
+use steadfast_engine::{Answer, Block, Event, StepId, Time};
 use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Mail, Store, TaskId, Written};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -62,9 +62,11 @@ pub(crate) enum Inbox {
     /// Mail of owned tasks.
     Mail(Result<Vec<Mail>, Error>),
     /// Tasks in doubt, as they are.
-    Reread(Vec<TaskId>, Result<doubt::Reread, Error>),
+    Reread(Vec<TaskId>, u64, Result<doubt::Reread, Error>),
     /// What this node owns, after a claim of which nobody knows what became.
     Holds(Result<Vec<(TaskId, u64)>, Error>),
+    /// Answers went by mail, or could not.
+    Posted(Vec<(TaskId, StepId)>),
     /// How many tasks are open.
     Open(u64),
     /// No more: finish what runs.
@@ -77,8 +79,11 @@ pub(crate) struct Scheduler<S> {
     submitting: HashMap<TaskId, Submitting>,
     /// Tasks of which nobody knows whether they were written.
     doubts: HashMap<TaskId, Doubt>,
+    last_doubt: u64,
     /// Attempts under way in this process.
     flight: HashMap<(TaskId, StepId), u32>,
+    /// Attempts whose answers are on their way by mail, since their tasks are not held: nobody here takes them for dead.
+    posting: HashMap<(TaskId, StepId), u32>,
     /// Their agents: they end with this loop, however that ends.
     agents: JoinSet<()>,
     slots: HashMap<Arc<str>, Slots>,
@@ -99,6 +104,8 @@ pub(crate) struct Scheduler<S> {
     stopping: Vec<oneshot::Sender<usize>>,
     /// How many attempts were cut off.
     cut_off: Option<usize>,
+    /// Attempts that became durable after that: they do not begin.
+    too_late: Vec<(TaskId, StepId, u32)>,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -109,7 +116,9 @@ impl<S: Store> Scheduler<S> {
             owned: HashMap::new(),
             submitting: HashMap::new(),
             doubts: HashMap::new(),
+            last_doubt: 0,
             flight: HashMap::new(),
+            posting: HashMap::new(),
             agents: JoinSet::new(),
             slots,
             timers: BinaryHeap::new(),
@@ -122,6 +131,7 @@ impl<S: Store> Scheduler<S> {
             open,
             stopping: Vec::new(),
             cut_off: None,
+            too_late: Vec::new(),
         }
     }
 
@@ -170,6 +180,10 @@ impl<S: Store> Scheduler<S> {
                 self.cut_off();
                 ends_at = now + LAST_WRITES;
             }
+            for (task, step, attempt) in std::mem::take(&mut self.too_late) {
+                let answer = Answer::NotMade { block: Block::Limit, until: self.shared.now() };
+                self.happened(task, Happening::of(Event::Answered { step, attempt, answer }));
+            }
             self.go_on();
             self.claim_more();
             self.send();
@@ -191,14 +205,15 @@ impl<S: Store> Scheduler<S> {
         match message {
             Inbox::Submit(new) => self.submit(*new),
             Inbox::Ended(ended) => self.ended(ended),
-            Inbox::Judged(task, event) => self.happened(task, Happening::of(event)),
+            Inbox::Judged(task, event) => self.judged(task, event),
             Inbox::Look => self.look(),
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),
             Inbox::Mail(mail) => self.mail(mail),
-            Inbox::Reread(tasks, read) => self.has_reread(&tasks, read),
+            Inbox::Reread(tasks, asked, read) => self.has_reread(&tasks, asked, read),
             Inbox::Holds(tasks) => self.holds(tasks),
+            Inbox::Posted(answers) => self.posted(&answers),
             Inbox::Open(open) => self.open = open,
             Inbox::Stop(told) => self.stopping.push(told),
         }
@@ -213,12 +228,8 @@ impl<S: Store> Scheduler<S> {
             owned.waiting.push_back(happening);
         } else if let Some(doubt) = self.doubts.get_mut(&task) {
             doubt.waiting.push(happening);
-        } else if let Some(message) = let_go::answer_by_mail(task, &happening) {
-            let shared = Arc::clone(&self.shared);
-            tokio::spawn(async move {
-                let_go::post(&shared, vec![message]).await;
-                shared.tell(Inbox::Look);
-            });
+        } else {
+            self.pass_on(vec![(task, happening)], None);
         }
     }
 
@@ -253,8 +264,13 @@ impl<S: Store> Scheduler<S> {
         }
         while let Some((task, step)) = self.slots.get_mut(service).and_then(Slots::next) {
             let granted = Happening::of(Event::Granted { step });
-            if let Some(owned) = self.owned.get_mut(&task) {
-                owned.waiting.push_back(granted);
+            if let Some(mut owned) = self.owned.remove(&task) {
+                let apart = self.must_run_apart(task, &owned, step);
+                if apart && let Some(slots) = self.slots.get_mut(service) {
+                    slots.free();
+                }
+                owned.waiting.push_back(if apart { self.runs_later(step) } else { granted });
+                self.owned.insert(task, owned);
                 self.dirty.insert(task);
             } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
                 owned.waiting.push_back(granted);

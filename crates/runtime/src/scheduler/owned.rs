@@ -40,6 +40,8 @@ pub(crate) struct Owned {
     /// What happened and was not acted on.
     pub(super) waiting: VecDeque<Happening>,
     pub(super) saving: Option<Box<Saving>>,
+    /// Conditions that are being read for: what they say comes to this copy.
+    pub(super) judging: u32,
 }
 
 /// A write that is under way.
@@ -65,6 +67,7 @@ impl Owned {
             known: Known::default(),
             waiting: VecDeque::new(),
             saving: None,
+            judging: 0,
         }
     }
 

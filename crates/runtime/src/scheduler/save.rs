@@ -68,7 +68,9 @@ impl<S: Store> Scheduler<S> {
                     let owned = self.held(*task, *epoch);
                     match (owned, written) {
                         (Some(owned), Written::Done(revision)) => self.saved(*task, owned, revision),
-                        (Some(owned), Written::Refused(Refusal::Mail)) => self.mail_came_first(*task, owned),
+                        (Some(owned), Written::Refused(Refusal::Mail | Refusal::Revision)) => {
+                            self.is_out_of_date(*task, owned);
+                        }
                         (owned, Written::Refused(_)) => self.refused(*task, owned),
                         (None, Written::Done(_)) => {}
                     }
@@ -95,8 +97,9 @@ impl<S: Store> Scheduler<S> {
         self.doubt(id, Doubt::after_write(owned));
     }
 
-    /// A task was to come to rest, and mail came first: that is acted on before what brought it there.
-    fn mail_came_first(&mut self, id: TaskId, owned: Owned) {
+    /// A task was to come to rest, and mail came first, which is acted on before what brought it there; or this copy of it
+    /// is not what was written last.
+    fn is_out_of_date(&mut self, id: TaskId, owned: Owned) {
         self.doubt_the_write(id, owned);
         self.reread(Duration::ZERO);
     }
@@ -192,7 +195,10 @@ impl<S: Store> Scheduler<S> {
 
     /// Sends an attempt. The rows that say so are durable; a node whose lease is lost sends nothing.
     pub(super) fn dispatch(&mut self, id: TaskId, owned: &Owned, dispatch: Dispatch) {
-        if !self.shared.lease.holds() {
+        if self.cut_off.is_some() {
+            self.too_late.push((id, dispatch.step, dispatch.attempt));
+        }
+        if self.cut_off.is_some() || !self.shared.lease.holds() {
             self.free_place_of(owned, &dispatch);
             return;
         }

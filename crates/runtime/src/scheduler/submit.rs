@@ -94,6 +94,7 @@ impl<S: Store> Scheduler<S> {
             known: Known { input: Some(Arc::clone(&new.input)), outputs: Vec::new() },
             waiting: [Happening::of(Event::Claimed)].into(),
             saving: None,
+            judging: 0,
         };
         let folded = self.fold(new.id, &mut owned);
         (owned, folded)

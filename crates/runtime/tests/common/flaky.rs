@@ -19,6 +19,8 @@ pub struct Flaky {
     next: Arc<Mutex<Option<(&'static str, bool)>>>,
     /// While this is held, no call goes through.
     gate: tokio::sync::watch::Sender<bool>,
+    /// Calls of this name wait; none if it is empty.
+    pub held: tokio::sync::watch::Sender<&'static str>,
     /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
     slow: Arc<std::sync::atomic::AtomicU64>,
 }
@@ -27,7 +29,16 @@ impl Flaky {
     pub fn new(store: Memory, seed: u64, share: u32) -> Self {
         let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
         let gate = tokio::sync::watch::Sender::new(true);
-        Self { store, rng, share: Arc::new(share.into()), next: Arc::default(), gate, slow: Arc::default() }
+        let held = tokio::sync::watch::Sender::new("");
+        Self {
+            store,
+            rng,
+            share: Arc::new(share.into()),
+            next: Arc::default(),
+            gate,
+            held,
+            slow: Arc::default(),
+        }
     }
 
     /// The same store, whose answers take their time.
@@ -98,6 +109,7 @@ macro_rules! flaky {
         let ways = $self.clone();
         async move {
             ways.take_time().await;
+            let _ = ways.held.subscribe().wait_for(|name| *name != stringify!($name)).await;
             let done = match fate {
                 Some(false) => failed(),
                 Some(true) => $call.await.and_then(|_| failed()),
@@ -145,6 +157,9 @@ impl Mailbox for Flaky {
     }
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         flaky!(self, unread, self.store.unread(node, most))
+    }
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        flaky!(self, unread_of, self.store.unread_of(tasks))
     }
 }
 

@@ -135,6 +135,11 @@ impl Mailbox for Memory {
         let mail = shelf.owned(node).flat_map(|stored| shelf.unread(stored.id)).take(most).cloned().collect();
         ready(Ok(mail))
     }
+
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        let shelf = self.shelf();
+        ready(Ok(tasks.into_iter().flat_map(|task| shelf.unread(task)).cloned().collect()))
+    }
 }
 
 impl Overdue for Memory {

@@ -83,6 +83,10 @@ impl Mailbox for Gate {
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         self.pass(false, self.store.unread(node, most))
     }
+
+    fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
+        self.pass(false, self.store.unread_of(tasks))
+    }
 }
 
 impl Overdue for Gate {
