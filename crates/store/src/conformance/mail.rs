@@ -15,9 +15,11 @@ pub async fn mail_is_read_in_its_order_and_once<H: Harness>(harness: &H) {
     assert_eq!(words(&unread), [b"one".to_vec(), b"two".to_vec()]);
     assert_eq!(ok(store.0.unread(B, 10).await), [], "it is another's task");
     assert_eq!(ok(store.0.unread(A, 1).await).len(), 1);
+    assert_eq!(ok(store.0.unread_of(vec![id(1), id(7)]).await), unread, "all of it, whoever asks");
     let read = Write { mail_read: Some(first), ..Write::of(&Default::default(), id(1), guard(&stored)) };
     assert_eq!(store.write(read).await, Written::Done(1));
     assert_eq!(words(&ok(store.0.unread(A, 10).await)), [b"two".to_vec()]);
+    assert_eq!(words(&ok(store.0.unread_of(vec![id(1)]).await)), [b"two".to_vec()]);
 }
 
 /// A task that waits for days is claimed for its mail at once, with it.
