@@ -22,6 +22,20 @@ pub fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// Waits in virtual time.
+pub async fn sleep(time: Duration) {
+    Clock::tokio().sleep(time).await;
+}
+
+/// Quick leases, so that tests are short to read.
+pub fn quick() -> Settings {
+    let mut settings = Settings::default();
+    settings.lease = s(3);
+    settings.look_every = s(1);
+    settings.supervise_every = s(1);
+    settings
+}
+
 /// A store in memory whose clock is tokio's, which the tests pause.
 pub fn memory() -> Memory {
     let clock = Clock::tokio();
