@@ -9,7 +9,7 @@ use common::*;
 use steadfast_engine::{Cause, Record, TaskState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::Node;
-use steadfast_store::{Nodes as _, Tasks as _};
+use steadfast_store::Tasks as _;
 
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_process_died_goes_on_from_where_it_was() {

@@ -10,7 +10,7 @@ use common::*;
 use steadfast_engine::TaskState;
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{Settings, What};
-use steadfast_store::{Hold, Nodes as _, Tasks as _, Write};
+use steadfast_store::{Hold, Tasks as _, Write};
 
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_stood_still_past_its_lease_writes_nothing_any_more() {

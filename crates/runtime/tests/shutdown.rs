@@ -10,7 +10,7 @@ use common::*;
 use steadfast_engine::{StepState, TaskState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{ErrorKind, Settings};
-use steadfast_store::{Nodes as _, Tasks as _};
+use steadfast_store::Tasks as _;
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_task_is_told_that_the_node_has_stopped() {

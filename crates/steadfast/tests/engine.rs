@@ -233,12 +233,16 @@ async fn what_is_too_large_or_unknown_is_refused_and_stores_nothing() {
     assert_eq!(error.code(), Code::TooLarge);
     assert!(error.to_string().contains("2097154 bytes, at most 1048576"), "{error}");
     assert_eq!(engine.submit(&text, &String::new()).key(&long).await.unwrap_err().code(), Code::TooLarge);
+    let namespaced = engine.submit(&text, &String::new()).namespace(&long);
+    assert_eq!(namespaced.await.unwrap_err().code(), Code::TooLarge);
     assert_eq!(engine.submit(&text, &String::new()).key("").await.unwrap_err().code(), Code::EmptyKey);
     assert_eq!(engine.submit(&other, &1).await.unwrap_err().code(), Code::UnknownWorkflow);
     let task = engine.submit(&text, &"fine".to_owned()).await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
     assert_eq!(engine.task(&other, task.id()).await.unwrap_err().code(), Code::UnknownTask);
     assert_eq!(task.cancel("ann", "late").await.unwrap_err().code(), Code::TooLate);
+    assert_eq!(task.cancel("ann", &long).await.unwrap_err().code(), Code::TooLarge);
+    assert_eq!(task.undo(&long, "late").await.unwrap_err().code(), Code::TooLarge);
     let twice = Engine::builder("memory:").workflow(&text).workflow(&text).start().await.unwrap_err();
     assert_eq!(twice.code(), Code::BadWorkflow);
     let nobody = steadfast::TaskId::from_u128(1);

@@ -66,7 +66,9 @@ impl<S: Store> Scheduler<S> {
         }
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            post(&shared, messages).await;
+            for message in messages {
+                post(&shared, message).await;
+            }
             if let Some(node) = leaves
                 && let Err(error) = shared.store.leave(node).await
             {
@@ -107,12 +109,12 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-/// Posts these, trying again for as long as it may help.
-async fn post<S: Store>(shared: &Shared<S>, messages: Vec<Message>) {
+/// Posts one, trying again for as long as it may help. Each goes alone: one that is too large must not keep the others.
+async fn post<S: Store>(shared: &Shared<S>, message: Message) {
     let mut pause = FIRST_PAUSE;
-    while !messages.is_empty() {
-        let Err(error) = shared.store.post(messages.clone()).await else { return };
-        shared.store_failed("answers could not be passed on", &error);
+    loop {
+        let Err(error) = shared.store.post(vec![message.clone()]).await else { return };
+        shared.store_failed("an answer could not be passed on", &error);
         if !error.is_transient() || pause > LONGEST_PAUSE {
             return;
         }
