@@ -12,8 +12,8 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Claimed, Entry, Error, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued, Payload, PayloadKey,
-    Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued,
+    Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -210,6 +210,31 @@ impl Mailbox for Counted {
 
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Told<Vec<Mail>>> + Send {
         self.counted().unread_of(tasks)
+    }
+}
+
+impl Parked for Counted {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Claimed>>> + Send {
+        self.counted().claim_parked(node, service, most)
+    }
+
+    fn parked(&self) -> impl Future<Output = Told<Vec<(Arc<str>, u64)>>> + Send {
+        self.counted().parked()
+    }
+}
+
+impl Circuits for Counted {
+    fn circuits(&self) -> impl Future<Output = Told<Vec<Circuit>>> + Send {
+        self.counted().circuits()
+    }
+
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
+        self.counted().keep(batch)
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Event {
         /// What was wrong, in words.
         why: Arc<str>,
     },
-    /// The service has room: the attempt is to begin.
+    /// The service has room: the attempt is to begin, of a step that could run or that is parked.
     Granted {
         /// Which step, or its undo.
         step: StepId,
@@ -37,7 +37,7 @@ pub enum Event {
         step: StepId,
         /// What it waits for.
         block: Block,
-        /// When to ask again; `None` until it is released.
+        /// When to ask again; `None` until the service's gate lets it go.
         until: Option<Time>,
     },
     /// What a parked step waited for is there.
@@ -106,8 +106,8 @@ pub enum Answer {
     NotMade {
         /// What it waits for.
         block: Block,
-        /// When to ask again.
-        until: Time,
+        /// When to ask again; `None` until the service's gate lets it go.
+        until: Option<Time>,
     },
 }
 

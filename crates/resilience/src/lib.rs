@@ -51,6 +51,7 @@ pub mod pipeline;
 #[cfg(feature = "policy")]
 pub mod policy;
 mod problem;
+pub mod ramp;
 pub mod random;
 mod renewable;
 pub mod retry;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId};
+use steadfast_resilience::clock::Moment;
 use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
 use crate::handler::{Fault, PANIC, Work, call};
-use crate::scheduler::{Inbox, LONGEST_PARK, SHORTEST_PARK};
+use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT};
 use crate::shared::Shared;
 use crate::stats::count;
 use crate::workflow::{Known, Workflow};
@@ -33,6 +34,8 @@ pub(crate) struct Order {
     pub(crate) known: Known,
     /// What of the rest has to be read: the input (`None`) and the outputs of steps.
     pub(crate) missing: Vec<Option<StepId>>,
+    /// When it may call; `None` for at once.
+    pub(crate) begins_at: Option<Moment>,
 }
 
 /// How an attempt ended.
@@ -78,7 +81,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing } = order;
+    let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
     let work = Arc::new(Work {
@@ -90,6 +93,9 @@ async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Opt
         known,
     });
     let pipeline = workflow.service(dispatch.step).pipeline();
+    if let Some(wait) = begins_at.map(|at| at.since(shared.clock.now())).filter(|wait| !wait.is_zero()) {
+        shared.clock.sleep(wait).await;
+    }
     let left = dispatch.complete_by.since(shared.now());
     if left.is_zero() {
         return None;
@@ -143,10 +149,14 @@ fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> 
     let now = shared.now();
     let Some(story) = error.story() else {
         // Nothing was called.
-        let block = if error.is_limited() { Block::Limit } else { Block::Breaker };
-        let wait = error.try_again_in().unwrap_or_default().clamp(SHORTEST_PARK, LONGEST_PARK);
-        return (error.is_refused() || error.is_limited())
-            .then_some(Answer::NotMade { block, until: now + wait });
+        let wait = error.try_again_in().unwrap_or_default().clamp(SHORTEST_WAIT, LONGEST_WAIT);
+        return match error.is_refused() {
+            true => Some(Answer::NotMade { block: Block::Breaker, until: None }),
+            false => {
+                let until = Some(now + wait);
+                error.is_limited().then_some(Answer::NotMade { block: Block::Limit, until })
+            }
+        };
     };
     if error.is_cancelled() {
         return None;

@@ -33,7 +33,7 @@ pub struct Report {
 enum Said {
     Completed(Arc<[u8]>),
     Failed { kind: Arc<str>, calls: u32, effect: Effect, again: Option<Time> },
-    NotMade { until: Time },
+    NotMade { until: Option<Time> },
 }
 
 impl Request {

@@ -83,7 +83,8 @@ impl<S: Store> Node<S> {
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
-        let scheduler = Scheduler::new(Arc::clone(&shared), open);
+        let parked = shared.store.parked().await?;
+        let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked);
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
         let loops = [lease.abort_handle(), supervisor.abort_handle()];

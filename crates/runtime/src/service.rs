@@ -13,13 +13,14 @@ pub struct Service {
     name: Arc<str>,
     pipeline: Pipeline,
     most_running: usize,
+    ramped: bool,
 }
 
 impl Service {
     /// A service whose calls go through this pipeline. It has the pipeline's name.
     #[must_use]
     pub fn new(pipeline: Pipeline) -> Self {
-        Self { name: Arc::from(pipeline.name()), pipeline, most_running: MOST_RUNNING }
+        Self { name: Arc::from(pipeline.name()), pipeline, most_running: MOST_RUNNING, ramped: true }
     }
 
     /// A service with the standard pipeline.
@@ -36,6 +37,14 @@ impl Service {
         self
     }
 
+    /// What waited for its breaker comes back all at once when that closes, and not in growing steps. For services that bear
+    /// it, and for tests that show what the ramp is good for.
+    #[must_use]
+    pub fn without_ramp(mut self) -> Self {
+        self.ramped = false;
+        self
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -46,6 +55,10 @@ impl Service {
     #[must_use]
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
+    }
+
+    pub(crate) fn is_ramped(&self) -> bool {
+        self.ramped
     }
 
     pub(crate) fn limit(&self) -> usize {

@@ -95,6 +95,7 @@ fn plan<S: Store>(
         outputs: Vec::new(),
         mail_read: None,
         hold: Hold::Take,
+        parked_on: None,
     };
     // Mail that came first wins: whoever claims the task reads it before anything else.
     if stored.mail_last > stored.mail_read {

@@ -1,13 +1,14 @@
 //! The store that an address stands for.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Claimed, Entry, Error as StoreError, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued,
-    Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error as StoreError, Kept, Mail, Mailbox, Memory, Message, NodeId,
+    Nodes, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId,
+    Tasks, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -155,6 +156,31 @@ impl Mailbox for AnyStore {
 
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Told<Vec<Mail>>> + Send {
         either!(self, store => store.unread_of(tasks)).run()
+    }
+}
+
+impl Parked for AnyStore {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Claimed>>> + Send {
+        either!(self, store => store.claim_parked(node, service, most)).run()
+    }
+
+    fn parked(&self) -> impl Future<Output = Told<Vec<(Arc<str>, u64)>>> + Send {
+        either!(self, store => store.parked()).run()
+    }
+}
+
+impl Circuits for AnyStore {
+    fn circuits(&self) -> impl Future<Output = Told<Vec<Circuit>>> + Send {
+        either!(self, store => store.circuits()).run()
+    }
+
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
+        either!(self, store => store.keep(batch)).run()
     }
 }
 

@@ -150,6 +150,7 @@ impl Script {
                 outputs,
                 mail_read: None,
                 hold: Hold::Keep,
+                parked_on: None,
             }
         });
         let writes = writes.collect();

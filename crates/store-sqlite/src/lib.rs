@@ -12,6 +12,7 @@
 
 mod answer;
 mod aside;
+mod circuit;
 mod clock;
 mod codec;
 mod drive;
@@ -21,6 +22,7 @@ mod mail;
 mod migration;
 mod node;
 mod open;
+mod parked;
 mod queue;
 mod reader;
 mod task;
@@ -35,8 +37,8 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Claimed, Entry, Error, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued, Payload, PayloadKey,
-    Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued,
+    Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -142,6 +144,36 @@ impl Mailbox for Sqlite {
         self.inner.reader.read(|transaction| {
             let mail = tasks.iter().map(|task| mail::unread(transaction, *task));
             mail.collect::<rusqlite::Result<Vec<_>>>().map(|mail| mail.concat())
+        })
+    }
+}
+
+impl Parked for Sqlite {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        let claim = move |transaction: &_, now| parked::claim(transaction, node, &service, most, now);
+        let asked = self.inner.drive.ask(Ok(()), ROWS, claim);
+        async move { asked.await.map(aside::told) }
+    }
+
+    fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {
+        self.inner.reader.read(parked::services)
+    }
+}
+
+impl Circuits for Sqlite {
+    fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
+        self.inner.reader.read(circuit::all)
+    }
+
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
+        let bytes = batch.iter().map(|circuit| ROWS + circuit.body.len()).sum();
+        self.inner.drive.ask(Ok(()), bytes, move |transaction, _| {
+            batch.iter().map(|circuit| circuit::keep(transaction, circuit)).collect()
         })
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Gives a task to a node.
 pub(crate) fn own(transaction: &Connection, task: TaskId, node: [u8; 16]) -> rusqlite::Result<()> {
-    let sql = "UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1 WHERE id = ?1";
+    let sql = "UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1, parked_on = NULL WHERE id = ?1";
     transaction.prepare_cached(sql)?.execute((id(task.as_u128()), node)).map(drop)
 }
 

@@ -73,7 +73,7 @@ fn first_of_key(transaction: &Connection, new: &Submission) -> rusqlite::Result<
     find.query_row((&*new.namespace, &*new.workflow, &**key), |row| task_id(row, 0)).optional()
 }
 
-fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
+pub(crate) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     row.get(column).map(|bytes| TaskId::from_u128(u128::from_be_bytes(bytes)))
 }
 
@@ -124,11 +124,25 @@ pub(crate) fn claim(
     most: usize,
     now: Time,
 ) -> rusqlite::Result<Found<Claimed>> {
+    claim_of(transaction, node, most, now, |room| {
+        let free = free(transaction, &id(node.as_u128()), room, now)?;
+        Ok(free.into_iter().map(|(_, task)| task).collect())
+    })
+}
+
+/// Claims what is found to be free.
+pub(crate) fn claim_of(
+    transaction: &Connection,
+    node: NodeId,
+    most: usize,
+    now: Time,
+    mut free: impl FnMut(i64) -> rusqlite::Result<Vec<TaskId>>,
+) -> rusqlite::Result<Found<Claimed>> {
     let (mut claimed, mut unreadable) = (Vec::new(), Vec::new());
     loop {
         let room = i64::try_from(most - claimed.len()).unwrap_or(i64::MAX);
         let known = unreadable.len();
-        for (_, task) in free(transaction, &id(node.as_u128()), room, now)? {
+        for task in free(room)? {
             match aside::read(task, take(transaction, node, task))? {
                 Ok(taken) => claimed.extend(taken),
                 Err(bad) => {
@@ -149,7 +163,7 @@ fn take(transaction: &Connection, node: NodeId, task: TaskId) -> rusqlite::Resul
     let mail = mail::unread(transaction, task)?;
     node::own(transaction, task, id(node.as_u128()))?;
     let owner_died = before.owner.is_some();
-    let stored = Stored { owner: Some(node), epoch: before.epoch + 1, ..before };
+    let stored = Stored { owner: Some(node), epoch: before.epoch + 1, parked_on: None, ..before };
     Ok(Some(Claimed { stored, owner_died, mail }))
 }
 
@@ -172,7 +186,7 @@ pub(crate) fn read(transaction: &Connection, tasks: &[TaskId]) -> rusqlite::Resu
 fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
         "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
-               mail_last, mail_read
+               mail_last, mail_read, parked_on
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
     let steps = steps(transaction, task)?;
@@ -192,6 +206,7 @@ fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Sto
                 .get::<_, Option<[u8; 16]>>(7)?
                 .map(|bytes| NodeId::from_u128(u128::from_be_bytes(bytes))),
             wake_at: time(row.get(8)?),
+            parked_on: row.get::<_, Option<String>>(13)?.map(Arc::from),
             mail_last: MailId(row.get::<_, i64>(11)?.unsigned_abs()),
             mail_read: MailId(row.get::<_, i64>(12)?.unsigned_abs()),
             submitted_at: time(row.get(9)?),
@@ -269,18 +284,22 @@ pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parked::{NEXT_SERVICE, PARKED};
 
     /// S5: what the scheduler and the supervisor ask again and again goes by indexes that hold only what is open, or due.
     #[test]
     fn what_is_asked_again_and_again_looks_at_nothing_that_is_well() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(include_str!("../migrations/0001.sql")).unwrap();
+        connection.execute_batch(include_str!("../migrations/0002.sql")).unwrap();
         for (sql, indexes) in [
             (DUE, &["steadfast_tasks_free"][..]),
             (MAILED, &["steadfast_tasks_mailed"]),
             (OWNED, &["steadfast_tasks_owned"]),
             (NEXT_OWNER, &["steadfast_tasks_owned"]),
             (OVERDUE, &["steadfast_steps_due", "steadfast_tasks_late"]),
+            (PARKED, &["steadfast_tasks_parked"]),
+            (NEXT_SERVICE, &["steadfast_tasks_parked"]),
         ] {
             let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let unset = vec![rusqlite::types::Null; explain.parameter_count()];

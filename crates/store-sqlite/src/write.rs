@@ -68,7 +68,8 @@ fn changes_all(transaction: &Connection, write: &Write, now: Time) -> rusqlite::
                SET revision = ?3 + 1, state = coalesce(?5, state), head = coalesce(?6, head),
                    deadline_ms = iif(?5 IS NULL, deadline_ms, ?7), ending = coalesce(?8, ending),
                    at_rest = coalesce(?9, at_rest), mail_read = max(mail_read, ?10), epoch = ?2 + ?11,
-                   owner = iif(?12 IS NULL, owner, NULL), wake_at_ms = coalesce(?12, wake_at_ms)
+                   owner = iif(?12 IS NULL, owner, NULL), wake_at_ms = coalesce(?12, wake_at_ms),
+                   parked_on = iif(?12 IS NULL, parked_on, ?13)
                WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND mail_last <= ?4";
     let changed = transaction.prepare_cached(sql)?.execute(params![
         id(write.task.as_u128()),
@@ -83,6 +84,7 @@ fn changes_all(transaction: &Connection, write: &Write, now: Time) -> rusqlite::
         write.mail_read.map_or(0, |mail| number(mail.0)),
         raised,
         wake_at.map(millis),
+        write.parked_on.as_deref().filter(|_| matches!(write.hold, Hold::Release(_))),
     ])?;
     Ok(changed == 1)
 }

@@ -12,8 +12,8 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Overdue as _, Payload,
-    PayloadKey, Submission, TaskId, Tasks as _, Write,
+    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Overdue as _, Parked as _,
+    Payload, PayloadKey, Submission, TaskId, Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -48,6 +48,7 @@ struct Both {
     definition: Definition,
     /// How tasks went from state to state.
     moves: BTreeSet<String>,
+    unparked: usize,
     folder: Folder,
 }
 
@@ -80,6 +81,7 @@ impl Both {
             file,
             definition: workflow(),
             moves: BTreeSet::new(),
+            unparked: 0,
             folder,
         }
     }
@@ -150,6 +152,10 @@ impl Both {
         }
     }
 
+    fn service(&mut self) -> Arc<str> {
+        Arc::from(["a", "b"][usize::from(self.rng.bool())])
+    }
+
     /// A write that follows from an event, with a guard that holds, or nearly.
     fn random_write(&mut self) -> Option<Write> {
         let id = self.task();
@@ -173,7 +179,8 @@ impl Both {
             self.moves.insert(format!("{:?} -> {:?}", stored.task.state(), after.state()));
         }
         let write = Write::of(&plan, id, Guard { epoch, revision, mail });
-        Some(Write { hold, outputs, mail_read, ..write })
+        let parked_on = self.rng.bool().then(|| self.service());
+        Some(Write { hold, outputs, mail_read, parked_on, ..write })
     }
 
     fn operate(&mut self) {
@@ -182,9 +189,14 @@ impl Both {
                 let batch = vec![self.submission(), self.submission()];
                 same!(self, submit(batch));
             }
-            2 | 3 => {
+            2 => {
                 let (node, most) = (self.node(), self.rng.usize(0..4));
                 same!(self, claim(node, most));
+            }
+            3 => {
+                let (node, service, most) = (self.node(), self.service(), self.rng.usize(0..4));
+                self.unparked += same!(self, claim_parked(node, service, most)).len();
+                same!(self, parked());
             }
             4..=7 => {
                 let batch: Vec<_> = (0..3).filter_map(|_| self.random_write()).collect();
@@ -212,6 +224,7 @@ impl Both {
     fn compare(&mut self) {
         same!(self, overdue(None, 99));
         same!(self, open_tasks());
+        same!(self, parked());
         for node in (1..4).map(NodeId::from_u128) {
             same!(self, owned(node));
             same!(self, unread(node, 99));
@@ -229,7 +242,7 @@ impl Both {
 
 #[test]
 fn the_file_and_the_reference_answer_alike() {
-    let mut moves = BTreeSet::new();
+    let (mut moves, mut unparked) = (BTreeSet::new(), 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
@@ -237,6 +250,7 @@ fn the_file_and_the_reference_answer_alike() {
         }
         both.compare();
         moves.append(&mut both.moves);
+        unparked += both.unparked;
         // The same after the file was closed and opened again: but that all nodes are dead then.
         let Both { file, folder, clock, .. } = both;
         let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
@@ -248,6 +262,7 @@ fn the_file_and_the_reference_answer_alike() {
             "seed {seed}"
         );
     }
+    assert!(unparked > 20, "{unparked} were parked and claimed");
     for rare in ["Running -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");
     }

@@ -183,11 +183,11 @@ fn a_file_of_a_newer_version_is_refused_and_left_alone() {
     let (folder, clock) = (Folder::new(), HandClock::default());
     drop(open(&folder, &clock).unwrap());
     let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
-    other.execute("INSERT INTO steadfast_migrations (number, checksum) VALUES (2, 0)", []).unwrap();
+    other.execute("INSERT INTO steadfast_migrations (number, checksum) VALUES (99, 0)", []).unwrap();
     let error = open(&folder, &clock).unwrap_err();
     assert_eq!(error.kind(), Kind::Newer);
-    assert!(error.to_string().contains("schema 2"), "{error}");
-    other.execute("DELETE FROM steadfast_migrations WHERE number = 2", []).unwrap();
+    assert!(error.to_string().contains("schema 99"), "{error}");
+    other.execute("DELETE FROM steadfast_migrations WHERE number = 99", []).unwrap();
     other.execute("UPDATE steadfast_migrations SET checksum = 1", []).unwrap();
     assert_eq!(open(&folder, &clock).unwrap_err().kind(), Kind::Newer, "another build's schema 1");
 }
@@ -399,6 +399,7 @@ fn what_is_looked_for_follows_each_change_of_the_head() {
             outputs: vec![],
             mail_read: None,
             hold: Hold::Keep,
+            parked_on: None,
         };
         assert_eq!(block_on(store.write(vec![write])).unwrap(), [Written::Done(revision + 1)], "{words}");
         let overdue = block_on(store.overdue(None, 9)).unwrap().len();

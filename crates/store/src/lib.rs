@@ -24,14 +24,15 @@ mod write;
 pub mod conformance;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use error::{Error, Kind};
 pub use id::{BadId, NodeId, TaskId};
 pub use memory::Memory;
 pub use record::{
-    Claimed, Entry, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
-    Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored,
+    Submission, Submitted,
 };
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
@@ -117,6 +118,31 @@ pub trait Mailbox {
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
 }
 
+/// Tasks that wait for a service whose breaker is open. Nobody holds them, and they cost nothing while they wait.
+pub trait Parked {
+    /// Gives a node tasks that are parked on a service and that nobody works on, at most so many, nearest deadline first,
+    /// those without one last and oldest first. It is a claim like any other. When their time has come, or mail, they can be
+    /// had by [`Tasks::claim`] too.
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
+
+    /// The services on which tasks are parked, with how many that nobody works on, by name.
+    fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send;
+}
+
+/// What is known of services' circuits: it outlives the process, and all nodes go by it.
+pub trait Circuits {
+    /// All of them, by service.
+    fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send;
+
+    /// Writes circuits, each alone: only if its version is the one that stands. Each that is done raises it by one.
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send;
+}
+
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
 pub trait Overdue {
     /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many; only those
@@ -142,6 +168,6 @@ pub trait Nodes {
 }
 
 /// A whole store.
-pub trait Store: Tasks + Mailbox + Overdue + Nodes + Send + Sync + 'static {}
+pub trait Store: Tasks + Mailbox + Parked + Circuits + Overdue + Nodes + Send + Sync + 'static {}
 
-impl<S: Tasks + Mailbox + Overdue + Nodes + Send + Sync + 'static> Store for S {}
+impl<S: Tasks + Mailbox + Parked + Circuits + Overdue + Nodes + Send + Sync + 'static> Store for S {}

@@ -83,6 +83,8 @@ pub struct Stored {
     pub owner: Option<NodeId>,
     /// When it is to be claimed again, if nobody works on it.
     pub wake_at: Time,
+    /// The service whose breaker it waits for, if nobody works on it for that reason.
+    pub parked_on: Option<Arc<str>>,
     /// The last mail that came.
     pub mail_last: MailId,
     /// The last mail that was read.
@@ -156,6 +158,26 @@ pub struct Overdued {
     pub task: TaskId,
     /// The attempt that has not answered; `None` for the deadline of the task.
     pub attempt: Option<(StepId, u32)>,
+}
+
+/// What is known of a service's circuit, for all nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circuit {
+    /// Which service.
+    pub service: Arc<str>,
+    /// How often it was written: whoever writes it names the one that it has read, 0 for one that is not there yet.
+    pub version: u64,
+    /// What is known; the store does not look into it.
+    pub body: Payload,
+}
+
+/// What became of a circuit that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It is stored; this is its version now.
+    Done(u64),
+    /// Somebody has written it since it was read: this is what stands, or nothing does.
+    Other(Option<Circuit>),
 }
 
 /// Which payload.

@@ -1,5 +1,7 @@
 //! Writes to tasks, and what guards them.
 
+use std::sync::Arc;
+
 use steadfast_engine::{Head, Plan, Record, StepId, Time};
 
 use crate::MAX_PAYLOAD;
@@ -24,6 +26,9 @@ pub struct Write {
     pub mail_read: Option<MailId>,
     /// Who holds the task from then on.
     pub hold: Hold,
+    /// The service whose breaker a task waits for that is released: it is found by that, nearest deadline first
+    /// ([`Parked::claim_parked`](crate::Parked::claim_parked)). Without meaning for one that is not released.
+    pub parked_on: Option<Arc<str>>,
 }
 
 impl Write {
@@ -31,7 +36,16 @@ impl Write {
     #[must_use]
     pub fn of(plan: &Plan, task: TaskId, guard: Guard) -> Self {
         let (head, steps) = (plan.head().cloned(), plan.steps().to_vec());
-        Self { task, guard, head, steps, outputs: Vec::new(), mail_read: None, hold: Hold::Keep }
+        Self {
+            task,
+            guard,
+            head,
+            steps,
+            outputs: Vec::new(),
+            mail_read: None,
+            hold: Hold::Keep,
+            parked_on: None,
+        }
     }
 
     /// Whether it does more than let go of the task. One that does not is no entry of the history: a task that nobody can

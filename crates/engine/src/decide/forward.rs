@@ -108,11 +108,14 @@ impl Draft<'_> {
     }
 
     /// An attempt, of a step or of its undo, that called nothing.
-    pub(super) fn not_made(&mut self, id: StepId, block: &Block, until: Time) {
+    pub(super) fn not_made(&mut self, id: StepId, block: &Block, until: Option<Time>) {
         let forward = !self.record(id).is_undoing();
-        self.park(id, block.clone(), Some(until));
-        if forward && self.head().ending.is_some() {
-            self.drain();
+        self.park(id, block.clone(), until);
+        match forward && self.head().ending.is_some() {
+            true => self.drain(),
+            // It stands in line again.
+            false if until.is_none() => self.ask(Ask::Permit(id)),
+            false => {}
         }
     }
 

@@ -71,6 +71,10 @@ impl Draft<'_> {
             match (record.undo, record.state) {
                 (UndoState::Ready, _) => self.ask(Ask::Permit(id)),
                 (UndoState::None, StepState::Ready) if !ending => self.ask(Ask::Permit(id)),
+                (UndoState::Parked, _) if record.not_before.is_none() => self.ask(Ask::Permit(id)),
+                (UndoState::None, StepState::Parked) if !ending && record.not_before.is_none() => {
+                    self.ask(Ask::Permit(id));
+                }
                 (UndoState::None, StepState::Pending) if !ending && self.is_unlocked(id) => {
                     self.ask(Ask::Condition(id));
                 }
@@ -89,8 +93,10 @@ impl Draft<'_> {
         }
     }
 
+    /// One that is parked already may be told again, and for another reason.
     fn refused(&mut self, id: StepId, block: &crate::event::Block, until: Option<Time>) -> Followed {
         self.must_be_ready(id)?;
+        self.must_go_on(id)?;
         self.park(id, block.clone(), until);
         Ok(())
     }
@@ -122,8 +128,12 @@ impl Draft<'_> {
         if stops { Err(Ignored::Ending) } else { Ok(()) }
     }
 
+    /// It waits for nothing but its service.
     fn must_be_ready(&self, id: StepId) -> Followed {
-        if self.record(id).busy() == crate::task::Busy::Ready { Ok(()) } else { Err(Ignored::NotNow) }
+        let record = self.record(id);
+        let parked = record.is_parked() && record.not_before.is_none();
+        let ready = record.busy() == crate::task::Busy::Ready || parked;
+        if ready { Ok(()) } else { Err(Ignored::NotNow) }
     }
 
     /// The attempt under way, if it is this one.

@@ -72,7 +72,10 @@ fn open(record: &Record, now: Time) -> Option<String> {
                 Some(Block::NoHandler) => "nobody here knows how to carry it out",
                 Some(Block::Limit) | None => "its service has no room",
             };
-            format!("{block}; asked again in {} s", secs(record.not_before))
+            match record.not_before {
+                Some(_) => format!("{block}; asked again in {} s", secs(record.not_before)),
+                None => format!("{block}; it goes on when that changes"),
+            }
         }
         _ => return None,
     };

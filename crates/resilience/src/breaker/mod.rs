@@ -103,6 +103,12 @@ impl Breaker {
         self.core.refuses_at(now).then(|| self.core.next_probe_in(now).unwrap_or(Duration::MAX))
     }
 
+    /// How many calls go through at a time when half-open.
+    #[must_use]
+    pub fn probes_at_once(&self) -> u16 {
+        self.core.settings().permits
+    }
+
     /// Whether calls go through without a limit. False when half-open.
     #[must_use]
     pub fn is_closed(&self) -> bool {

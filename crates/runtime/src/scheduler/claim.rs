@@ -88,7 +88,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Takes a claimed task in, and goes on from where it was; `None` if it is nobody's here.
-    fn adopt(&mut self, claimed: Claimed) -> Option<()> {
+    pub(super) fn adopt(&mut self, claimed: Claimed) -> Option<()> {
         let Claimed { stored, owner_died, mail } = claimed;
         let id = stored.id;
         if stored.owner != Some(self.shared.lease.node()) {
@@ -145,6 +145,7 @@ impl<S: Store> Scheduler<S> {
             outputs: Vec::new(),
             mail_read: None,
             hold: Hold::Release(self.shared.now() + UNKNOWN_WAITS),
+            parked_on: None,
         };
         self.out.write(write);
     }

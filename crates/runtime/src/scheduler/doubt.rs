@@ -133,8 +133,8 @@ impl<S: Store> Scheduler<S> {
             record.attempt == dispatch.attempt && record.complete_by.is_some_and(|time| time > now)
         };
         for dispatch in unsent.into_iter().filter(runs).collect::<Vec<_>>() {
-            if let Some(slots) = self.slots.get_mut(owned.workflow.service(dispatch.step).name()) {
-                slots.take_anyway();
+            if let Some(gate) = self.gates.get_mut(owned.workflow.service(dispatch.step).name()) {
+                gate.take_anyway();
             }
             self.dispatch(id, &owned, dispatch);
         }

@@ -11,7 +11,6 @@ use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
-use super::slots::{Permit, Slots};
 use crate::handler::words_of;
 use crate::judge::judge;
 use crate::stats::count;
@@ -42,7 +41,7 @@ impl<S: Store> Scheduler<S> {
             }
             for task in std::mem::take(&mut self.dirty) {
                 let Some(mut owned) = self.owned.remove(&task) else { continue };
-                if !owned.is_saving() && !owned.waiting.is_empty() {
+                if !owned.is_saving() && (!owned.waiting.is_empty() || owned.only_waits()) {
                     let folded = catch_unwind(AssertUnwindSafe(|| self.fold(task, &mut owned)));
                     match folded {
                         Ok(folded) => self.save(task, &mut owned, folded),
@@ -61,7 +60,7 @@ impl<S: Store> Scheduler<S> {
     fn cannot_go_on(&mut self, id: TaskId, mut owned: Owned, words: &str) {
         tracing::error!(task = %id, workflow = %owned.workflow.name(), "a task cannot go on: {words}");
         self.shared.watchers.holds(id, false);
-        self.give_places_back(&mut owned);
+        self.give_places_back(id, &mut owned);
         let guard = Guard { epoch: owned.epoch, revision: owned.revision, mail: None };
         let write = Write::of(&Plan::default(), id, guard);
         self.out.write(Write { hold: Hold::Release(self.shared.now() + PUT_AWAY), ..write });
@@ -78,7 +77,7 @@ impl<S: Store> Scheduler<S> {
             let output = of_a_step(&owned.task, &happening);
             let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
             if let Some(ignored) = plan.ignored() {
-                self.ignored(owned, &happening.event, ignored);
+                self.ignored(id, owned, &happening.event, ignored);
             }
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
@@ -97,17 +96,13 @@ impl<S: Store> Scheduler<S> {
         folded
     }
 
-    fn ignored(&mut self, owned: &Owned, event: &Event, _why: steadfast_engine::Ignored) {
+    fn ignored(&mut self, id: TaskId, owned: &Owned, event: &Event, _why: steadfast_engine::Ignored) {
         match event {
             Event::Answered { .. } => count(&self.shared.counters.late_answers),
             // The place that was taken for it is free again.
-            Event::Granted { step } => self.give_back(owned, *step),
+            Event::Granted { step } => self.free_place(owned.workflow.service(*step).name(), id, *step),
             _ => {}
         }
-    }
-
-    fn give_back(&mut self, owned: &Owned, step: StepId) {
-        self.free_place(owned.workflow.service(step).name());
     }
 
     /// Finds out what a task has to know, where that can be known now.
@@ -127,17 +122,9 @@ impl<S: Store> Scheduler<S> {
                 owned.waiting.push_front(self.runs_later(step));
             }
             Ask::Permit(step) => {
-                let name = owned.workflow.service(step).name();
-                let permit = self.slots.get_mut(name).map(|slots: &mut Slots| slots.take(id, step));
-                let event = match permit {
-                    Some(Permit::Granted) => Event::Granted { step },
-                    Some(Permit::Open(wait)) => {
-                        let until = Some(self.shared.now() + wait);
-                        Event::Refused { step, block: Block::Breaker, until }
-                    }
-                    Some(Permit::InLine) | None => return,
-                };
-                owned.waiting.push_front(Happening::of(event));
+                if let Some(event) = self.ask_for_place(id, owned, step) {
+                    owned.waiting.push_front(Happening::of(event));
+                }
             }
         }
     }
@@ -191,7 +178,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Queues the write that a fold has come to, if there is something to write.
     fn save(&mut self, id: TaskId, owned: &mut Owned, folded: Folded) {
-        let hold = self.hold_after(owned, &folded);
+        let (hold, parked_on) = self.hold_after(owned, &folded);
         let nothing = !folded.head_changed && folded.changed.is_empty() && folded.mail_read.is_none();
         if nothing && hold == Hold::Keep {
             self.watch_the_time(id, owned);
@@ -208,6 +195,7 @@ impl<S: Store> Scheduler<S> {
             outputs: folded.outputs,
             mail_read: folded.mail_read,
             hold,
+            parked_on: parked_on.clone(),
         };
         owned.saving = Some(Box::new(Saving {
             acts_on: folded.acts_on,
@@ -215,19 +203,24 @@ impl<S: Store> Scheduler<S> {
             changed: folded.changed.into_iter().collect(),
             state_changed: folded.state_changed,
             releases: hold != Hold::Keep,
+            parks: parked_on.is_some(),
         }));
         self.out.write(write);
     }
 
-    /// A task that has nothing to do for long is put out of memory.
-    fn hold_after(&self, owned: &Owned, folded: &Folded) -> Hold {
-        let head = owned.task.head();
-        let idle = head.running == 0 && head.ready == 0 && owned.judging == 0;
-        let quiet = idle && head.resting > 0 && folded.dispatches.is_empty();
+    /// A task that has nothing to do for long is put out of memory; the service that it waits for, if that is why.
+    fn hold_after(&self, owned: &Owned, folded: &Folded) -> (Hold, Option<Arc<str>>) {
+        if !owned.only_waits() || !folded.dispatches.is_empty() || !owned.waiting.is_empty() {
+            return (Hold::Keep, None);
+        }
         let far = self.shared.now() + self.shared.settings.release_after;
-        match owned.next_due() {
-            Some(due) if quiet && due > far && owned.waiting.is_empty() => Hold::Release(due),
-            _ => Hold::Keep,
+        match (owned.parked().next(), owned.next_due()) {
+            (Some(_), _) => match self.waits_at_gate(owned) {
+                Some((service, until)) => (Hold::Release(until), service),
+                None => (Hold::Keep, None),
+            },
+            (None, Some(due)) if due > far => (Hold::Release(due), None),
+            _ => (Hold::Keep, None),
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use steadfast_engine::{Event, StepId};
 use steadfast_store::{Message, NodeId, Store, TaskId};
 
+use super::gate::Gate;
 use super::owned::{Happening, Owned};
-use super::slots::Slots;
 use super::{Inbox, Scheduler};
 use crate::error::ErrorKind;
 use crate::message::Request;
@@ -29,22 +29,22 @@ impl<S: Store> Scheduler<S> {
         self.shared.watchers.hold_nothing();
         let mut left = Vec::new();
         for (id, mut owned) in std::mem::take(&mut self.owned) {
-            self.give_places_back(&mut owned);
+            self.give_places_back(id, &mut owned);
             let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
             left.extend(saving.into_iter().chain(owned.waiting).map(|happening| (id, happening)));
         }
         for (id, doubt) in std::mem::take(&mut self.doubts) {
             left.extend(doubt.waiting.into_iter().map(|happening| (id, happening)));
         }
-        for submitting in std::mem::take(&mut self.submitting).into_values() {
+        for (id, submitting) in std::mem::take(&mut self.submitting) {
             if let Some((owned, folded)) = submitting.refuse(ErrorKind::LeaseLost.into()) {
-                self.unsent(owned, folded);
+                self.unsent(id, owned, folded);
             }
         }
         self.dirty.clear();
         self.timers.clear();
         self.out.clear();
-        self.slots.values_mut().for_each(Slots::forget_line);
+        self.gates.values_mut().for_each(Gate::forget_line);
         let before = self.shared.lease.node();
         self.shared.lease.begin_anew();
         // Answers that were in hand are not lost, and whoever has the tasks next reads them first.

@@ -8,10 +8,11 @@ mod asked;
 mod claim;
 mod doubt;
 mod fold;
+mod gate;
 mod let_go;
 mod owned;
+mod park;
 mod save;
-mod slots;
 mod submit;
 
 use std::cmp::Reverse;
@@ -27,15 +28,15 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-pub(crate) use slots::{LONGEST_PARK, SHORTEST_PARK};
+pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
 use crate::shared::Shared;
 use asked::Asked;
 use doubt::Doubt;
+use gate::Gate;
 use owned::{Happening, Owned};
-use slots::Slots;
 use submit::Submitting;
 
 /// The most messages that are taken before their writes are sent.
@@ -59,6 +60,8 @@ pub(crate) enum Inbox {
     Written(Vec<(TaskId, u64)>, Result<Vec<Written>, Error>),
     /// What was claimed.
     Claimed(Result<Vec<Claimed>, Error>),
+    /// What was parked on a service, and is claimed.
+    Unparked(Arc<str>, Result<Vec<Claimed>, Error>),
     /// Mail of owned tasks.
     Mail(Result<Vec<Mail>, Error>),
     /// Tasks in doubt, as they are.
@@ -86,7 +89,7 @@ pub(crate) struct Scheduler<S> {
     posting: HashMap<(TaskId, StepId), u32>,
     /// Their agents: they end with this loop, however that ends.
     agents: JoinSet<()>,
-    slots: HashMap<Arc<str>, Slots>,
+    gates: HashMap<Arc<str>, Gate>,
     /// When something of a task is due.
     timers: BinaryHeap<Reverse<(Time, TaskId)>>,
     /// Tasks to which something happened.
@@ -109,8 +112,14 @@ pub(crate) struct Scheduler<S> {
 }
 
 impl<S: Store> Scheduler<S> {
-    pub(crate) fn new(shared: Arc<Shared<S>>, open: u64) -> Self {
-        let slots = slots::all(&shared.workflows);
+    /// A scheduler over a store with so many open tasks, and tasks that are parked on these services.
+    pub(crate) fn new(shared: Arc<Shared<S>>, open: u64, parked: &[(Arc<str>, u64)]) -> Self {
+        let mut gates = gate::all(&shared.workflows);
+        for (service, _) in parked {
+            if let Some(gate) = gates.get_mut(service) {
+                gate.has_parked();
+            }
+        }
         Self {
             shared,
             owned: HashMap::new(),
@@ -120,7 +129,7 @@ impl<S: Store> Scheduler<S> {
             flight: HashMap::new(),
             posting: HashMap::new(),
             agents: JoinSet::new(),
-            slots,
+            gates,
             timers: BinaryHeap::new(),
             dirty: HashSet::new(),
             to_serve: HashSet::new(),
@@ -141,7 +150,8 @@ impl<S: Store> Scheduler<S> {
         let mut look_at = self.shared.clock.now();
         let mut ends_at = Moment::FAR;
         loop {
-            let rest = self.next_timer().min(look_at.min(ends_at).since(self.shared.clock.now()));
+            let now = self.shared.clock.now();
+            let rest = self.next_timer().min(look_at.min(ends_at).min(self.gates_wake_at(now)).since(now));
             taken.extend(std::iter::from_fn(|| self.asked.ready()));
             if taken.is_empty() {
                 tokio::select! {
@@ -181,9 +191,10 @@ impl<S: Store> Scheduler<S> {
                 ends_at = now + LAST_WRITES;
             }
             for (task, step, attempt) in std::mem::take(&mut self.too_late) {
-                let answer = Answer::NotMade { block: Block::Limit, until: self.shared.now() };
+                let answer = Answer::NotMade { block: Block::Limit, until: Some(self.shared.now()) };
                 self.happened(task, Happening::of(Event::Answered { step, attempt, answer }));
             }
+            self.tend_gates();
             self.go_on();
             self.claim_more();
             self.send();
@@ -210,6 +221,7 @@ impl<S: Store> Scheduler<S> {
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),
+            Inbox::Unparked(service, claimed) => self.unparked(&service, claimed),
             Inbox::Mail(mail) => self.mail(mail),
             Inbox::Reread(tasks, asked, read) => self.has_reread(&tasks, asked, read),
             Inbox::Holds(tasks) => self.holds(tasks),
@@ -238,46 +250,14 @@ impl<S: Store> Scheduler<S> {
         if self.flight.get(&place).is_some_and(|attempt| *attempt == ended.attempt) {
             self.flight.remove(&place);
         }
-        self.free_place(&ended.service);
+        let done = matches!(ended.said, Some((Answer::Completed, _)));
+        self.free_place(&ended.service, ended.task, ended.step);
+        if done && let Some(gate) = self.gates.get_mut(&ended.service) {
+            gate.did_well(self.shared.clock.now());
+        }
         if let Some((answer, output)) = ended.said {
             let event = Event::Answered { step: ended.step, attempt: ended.attempt, answer };
             self.happened(ended.task, Happening { event, output, mail: None });
-        }
-    }
-
-    /// A place at a service is free again; those in line have it next.
-    fn free_place(&mut self, service: &str) {
-        if let Some((name, slots)) = self.slots.get_key_value(service)
-            && slots.has_line()
-        {
-            self.to_serve.insert(Arc::clone(name));
-        }
-        if let Some(slots) = self.slots.get_mut(service) {
-            slots.free();
-        }
-    }
-
-    /// Gives places that are free to those who wait in line.
-    fn serve(&mut self, service: &Arc<str>) {
-        if self.is_stopping() {
-            return;
-        }
-        while let Some((task, step)) = self.slots.get_mut(service).and_then(Slots::next) {
-            let granted = Happening::of(Event::Granted { step });
-            if let Some(mut owned) = self.owned.remove(&task) {
-                let apart = self.must_run_apart(task, &owned, step);
-                if apart && let Some(slots) = self.slots.get_mut(service) {
-                    slots.free();
-                }
-                owned.waiting.push_back(if apart { self.runs_later(step) } else { granted });
-                self.owned.insert(task, owned);
-                self.dirty.insert(task);
-            } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
-                owned.waiting.push_back(granted);
-            } else if let Some(slots) = self.slots.get_mut(service) {
-                // It has gone elsewhere meanwhile.
-                slots.free();
-            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, Record, StepId, Task, Time, UndoState};
+use steadfast_engine::{Dispatch, Event, Record, StepId, StepState, Task, Time, UndoState};
 use steadfast_store::{Mail, MailId, Payload, Stored};
 
 use crate::message::Request;
@@ -54,6 +54,8 @@ pub(crate) struct Saving {
     pub(super) changed: Vec<StepId>,
     pub(super) state_changed: bool,
     pub(super) releases: bool,
+    /// Whether it is parked on a service.
+    pub(super) parks: bool,
 }
 
 impl Owned {
@@ -114,6 +116,23 @@ impl Owned {
         resting.filter_map(|(step, record)| record.not_before.map(|time| (step, time)))
     }
 
+    /// Whether nothing of it runs or could run now.
+    pub(super) fn only_waits(&self) -> bool {
+        let head = self.task.head();
+        head.running == 0 && head.ready == 0 && head.resting > 0 && self.judging == 0
+    }
+
+    /// The steps that are parked until their service lets them go.
+    pub(super) fn parked(&self) -> impl Iterator<Item = StepId> {
+        let ending = self.task.head().ending.is_some();
+        let goes_on = move |record: &Record| match record.undo {
+            UndoState::None => !ending && record.state == StepState::Parked,
+            undo => undo == UndoState::Parked,
+        };
+        let parked = move |(_, record): &(StepId, &Record)| goes_on(record) && record.not_before.is_none();
+        self.task.rows().filter(parked).map(|(step, _)| step)
+    }
+
     /// Takes mail in that was not seen yet.
     pub(super) fn take_in(&mut self, mail: &Mail) {
         if mail.id <= self.mail_seen {
@@ -140,7 +159,6 @@ impl Owned {
 
     /// Whether a step has completed, also if it was or is being undone since.
     fn has_output(&self, step: StepId) -> bool {
-        use steadfast_engine::StepState;
         let record = self.task.step(step);
         matches!(
             record.state,

@@ -93,7 +93,7 @@ impl<S: Store> Scheduler<S> {
     /// Nobody knows whether a task is as it was, or as it should be.
     fn doubt_the_write(&mut self, id: TaskId, mut owned: Owned) {
         self.shared.watchers.holds(id, false);
-        self.give_places_back(&mut owned);
+        self.give_places_back(id, &mut owned);
         self.doubt(id, Doubt::after_write(owned));
     }
 
@@ -126,8 +126,9 @@ impl<S: Store> Scheduler<S> {
             return self.rests(id, owned);
         }
         if saving.releases {
+            self.leave_gates(id, &owned, saving.parks);
             // What came meanwhile belongs to whoever claims it next: answers go by mail.
-            self.give_places_back(&mut owned);
+            self.give_places_back(id, &mut owned);
             for happening in std::mem::take(&mut owned.waiting) {
                 self.happened(id, happening);
             }
@@ -147,7 +148,7 @@ impl<S: Store> Scheduler<S> {
             let why = owned.task.in_words(owned.workflow.definition(), self.shared.now());
             tracing::warn!(task = %id, workflow = %owned.workflow.name(), "a task has failed, an operator decides: {why}");
         }
-        self.give_places_back(&mut owned);
+        self.give_places_back(id, &mut owned);
         self.open = self.open.saturating_sub(1);
     }
 
@@ -164,7 +165,7 @@ impl<S: Store> Scheduler<S> {
         if !self.owned.contains_key(&id) {
             self.shared.watchers.holds(id, false);
         }
-        self.give_places_back(&mut owned);
+        self.give_places_back(id, &mut owned);
         let saving = owned.saving.take().map(|saving| saving.acts_on).unwrap_or_default();
         for happening in saving.into_iter().chain(owned.waiting) {
             self.happened(id, happening);
@@ -173,7 +174,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The places that were taken for attempts of a task that are not made: not written, or not acted on.
-    pub(super) fn give_places_back(&mut self, owned: &mut Owned) {
+    pub(super) fn give_places_back(&mut self, id: TaskId, owned: &mut Owned) {
         let unsent = owned.saving.as_ref().map(|saving| saving.dispatches.clone()).unwrap_or_default();
         let granted = |happening: &Happening| match happening.event {
             Event::Granted { step } => Some(step),
@@ -181,7 +182,7 @@ impl<S: Store> Scheduler<S> {
         };
         let unused = owned.waiting.iter().filter_map(granted);
         for step in unsent.iter().map(|dispatch| dispatch.step).chain(unused) {
-            self.free_place(owned.workflow.service(step).name());
+            self.free_place(owned.workflow.service(step).name(), id, step);
         }
         owned.waiting.retain(|happening| granted(happening).is_none());
         if let Some(saving) = &mut owned.saving {
@@ -189,8 +190,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    pub(super) fn free_place_of(&mut self, owned: &Owned, dispatch: &Dispatch) {
-        self.free_place(owned.workflow.service(dispatch.step).name());
+    pub(super) fn free_place_of(&mut self, id: TaskId, owned: &Owned, dispatch: &Dispatch) {
+        self.free_place(owned.workflow.service(dispatch.step).name(), id, dispatch.step);
     }
 
     /// Sends an attempt. The rows that say so are durable; a node whose lease is lost sends nothing.
@@ -199,17 +200,21 @@ impl<S: Store> Scheduler<S> {
             self.too_late.push((id, dispatch.step, dispatch.attempt));
         }
         if self.cut_off.is_some() || !self.shared.lease.holds() {
-            self.free_place_of(owned, &dispatch);
+            self.free_place_of(id, owned, &dispatch);
             return;
         }
         let place = (id, dispatch.step);
         let attempt = dispatch.attempt;
+        let now = self.shared.clock.now();
+        let gate = self.gates.get_mut(owned.workflow.service(dispatch.step).name());
+        let begins_at = gate.and_then(|gate| gate.calls_at(id, dispatch.step, now));
         let order = Order {
             task: id,
             workflow: Arc::clone(&owned.workflow),
             calls_used: owned.task.step(dispatch.step).calls,
             known: owned.known.clone(),
             missing: owned.missing(dispatch.step, dispatch.undo),
+            begins_at,
             dispatch,
         };
         steadfast_store::failpoint!("dispatch.before");

@@ -118,16 +118,16 @@ impl<S: Store> Scheduler<S> {
         let Some(submitting) = self.submitting.remove(&id) else { return };
         self.open = self.open.saturating_sub(1);
         if let Some((owned, folded)) = submitting.owned {
-            let unsent = self.unsent(owned, folded);
+            let unsent = self.unsent(id, owned, folded);
             self.doubt(id, Doubt::after_submission(unsent));
         }
         let _ = submitting.told.send(Err(Arc::clone(error).into()));
     }
 
     /// Attempts of a task that was not stored, which are not made; their places are free again.
-    pub(super) fn unsent(&mut self, mut owned: Owned, folded: Folded) -> Vec<Dispatch> {
-        self.give_places_back(&mut owned);
-        folded.dispatches.iter().for_each(|sent| self.free_place_of(&owned, sent));
+    pub(super) fn unsent(&mut self, id: TaskId, mut owned: Owned, folded: Folded) -> Vec<Dispatch> {
+        self.give_places_back(id, &mut owned);
+        folded.dispatches.iter().for_each(|sent| self.free_place_of(id, &owned, sent));
         folded.dispatches
     }
 
@@ -151,7 +151,7 @@ impl<S: Store> Scheduler<S> {
         let _ = told.send(answer);
         match owned {
             Some((owned, folded)) if is_new => self.take_up(id, owned, folded),
-            Some((owned, folded)) => drop(self.unsent(owned, folded)),
+            Some((owned, folded)) => drop(self.unsent(id, owned, folded)),
             None => self.claiming.again |= is_new,
         }
         if !is_new {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Claimed, Entry, Error, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued, Payload,
-    PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks,
+    Write, Written,
 };
 
 #[derive(Clone)]
@@ -160,6 +161,29 @@ impl Mailbox for Flaky {
     }
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         flaky!(self, unread_of, self.store.unread_of(tasks))
+    }
+}
+
+impl Parked for Flaky {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        flaky!(self, claim, self.store.claim_parked(node, service, most))
+    }
+    fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {
+        self.store.parked()
+    }
+}
+
+impl Circuits for Flaky {
+    fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
+        self.store.circuits()
+    }
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
+        flaky!(self, keep, self.store.keep(batch))
     }
 }
 

@@ -6,10 +6,12 @@
 //! steadfast_store::conformance!(MyHarness::new());
 //! ```
 
+pub mod circuit;
 pub mod claim;
 pub mod mail;
 pub mod node;
 pub mod overdue;
+pub mod parked;
 pub mod submit;
 pub mod write;
 
@@ -21,7 +23,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use steadfast_engine::{Definition, Event, Step, StepId, Task, Time, decide};
+use steadfast_engine::{Definition, Event, Head, Step, StepId, Task, Time, decide};
 
 use crate::{
     Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored, Submission,
@@ -56,6 +58,10 @@ macro_rules! conformance {
             to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
+        $crate::conformance_of!($harness; parked: what_is_parked_is_claimed_nearest_deadline_first,
+            who_parked_a_task_has_it_no_more, what_is_parked_wakes_for_mail_and_at_its_time,
+            what_is_recovered_or_at_rest_is_not_parked);
+        $crate::conformance_of!($harness; circuit: a_circuit_is_written_by_who_has_read_it_last);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,

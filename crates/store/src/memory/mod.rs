@@ -15,10 +15,11 @@ use steadfast_engine::Time;
 use crate::error::Error;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
-    Claimed, Entry, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
+    Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{Mailbox, Nodes, Overdue, Tasks};
+use crate::{Circuits, Mailbox, Nodes, Overdue, Parked, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -42,6 +43,7 @@ struct Shelf {
     mail: BTreeMap<TaskId, Vec<Mail>>,
     history: BTreeMap<TaskId, Vec<Entry>>,
     leases: BTreeMap<NodeId, Time>,
+    circuits: BTreeMap<Arc<str>, Circuit>,
     /// A guard that is left out, to show that the explorer misses it.
     #[cfg(test)]
     plant: Option<shelf::Check>,
@@ -139,6 +141,37 @@ impl Mailbox for Memory {
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         let shelf = self.shelf();
         ready(Ok(tasks.into_iter().flat_map(|task| shelf.unread(task)).cloned().collect()))
+    }
+}
+
+impl Parked for Memory {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        ready(Ok(self.shelf().claim_parked(node, &service, most)))
+    }
+
+    fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {
+        let shelf = self.shelf();
+        let mut counts = BTreeMap::<Arc<str>, u64>::new();
+        for (service, _) in shelf.parked() {
+            *counts.entry(Arc::from(service)).or_default() += 1;
+        }
+        ready(Ok(counts.into_iter().collect()))
+    }
+}
+
+impl Circuits for Memory {
+    fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
+        ready(Ok(self.shelf().circuits.values().cloned().collect()))
+    }
+
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
+        let mut shelf = self.shelf();
+        ready(Ok(batch.into_iter().map(|circuit| shelf.keep(circuit)).collect()))
     }
 }
 

@@ -7,7 +7,8 @@ use steadfast_engine::Time;
 use super::Shelf;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
-    Claimed, Entry, Mail, MailId, Message, Overdued, PayloadKey, Posted, Stored, Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Stored, Submission,
+    Submitted,
 };
 use crate::write::{Hold, Refusal, Write, Written};
 
@@ -51,6 +52,7 @@ impl Shelf {
             revision: 0,
             owner: new.owner,
             wake_at: self.now,
+            parked_on: None,
             mail_last: MailId(0),
             mail_read: MailId(0),
             submitted_at: self.now,
@@ -82,14 +84,33 @@ impl Shelf {
                     || stored.wake_at <= self.now
                     || self.unread(stored.id).next().is_some())
         };
-        let mut free: Vec<_> =
-            self.tasks.values().filter(is_free).map(|stored| (stored.wake_at, stored.id)).collect();
+        let free = self.tasks.values().filter(is_free).map(|stored| (stored.wake_at, stored.id)).collect();
+        self.take(node, most, free)
+    }
+
+    pub(super) fn claim_parked(&mut self, node: NodeId, service: &str, most: usize) -> Vec<Claimed> {
+        let parked = self.parked().filter(|(on, _)| *on == service);
+        let last = Time::from_millis(u64::MAX);
+        let order = |stored: &Stored| (stored.task.head().deadline.unwrap_or(last), stored.id);
+        let parked = parked.map(|(_, stored)| order(stored)).collect();
+        self.take(node, most, parked)
+    }
+
+    /// Tasks that nobody works on, since they wait for a service.
+    pub(super) fn parked(&self) -> impl Iterator<Item = (&str, &Stored)> {
+        let idle = |stored: &&Stored| stored.owner.is_none() && !stored.task.state().is_at_rest();
+        self.tasks.values().filter(idle).filter_map(|stored| Some((stored.parked_on.as_deref()?, stored)))
+    }
+
+    /// Gives a node the first of these tasks.
+    fn take(&mut self, node: NodeId, most: usize, mut free: Vec<(Time, TaskId)>) -> Vec<Claimed> {
         free.sort_unstable();
         free.truncate(most);
         let claim = |(_, id): (Time, TaskId)| {
             let mail = self.unread(id).cloned().collect();
             let stored = self.tasks.get_mut(&id)?;
             stored.epoch += 1;
+            stored.parked_on = None;
             let owner_died = stored.owner.replace(node).is_some();
             Some(Claimed { stored: stored.clone(), owner_died, mail })
         };
@@ -118,10 +139,12 @@ impl Shelf {
         entry.apply_to(&mut stored.task);
         match write.hold {
             Hold::Keep => {}
-            Hold::Release(wake_at) => (stored.owner, stored.wake_at) = (None, wake_at),
+            Hold::Release(wake_at) => {
+                (stored.owner, stored.wake_at, stored.parked_on) = (None, wake_at, write.parked_on);
+            }
             Hold::Take => {
                 stored.epoch += 1;
-                (stored.owner, stored.wake_at) = (None, now);
+                (stored.owner, stored.wake_at, stored.parked_on) = (None, now, None);
             }
         }
         let (revision, id) = (stored.revision, stored.id);
@@ -144,6 +167,16 @@ impl Shelf {
         stored.mail_last = id;
         mail.push(Mail { id, task: message.task, body: message.body });
         Posted::Done(id)
+    }
+
+    pub(super) fn keep(&mut self, circuit: Circuit) -> Kept {
+        let stands = self.circuits.get(&circuit.service);
+        if stands.map_or(0, |stands| stands.version) != circuit.version {
+            return Kept::Other(stands.cloned());
+        }
+        let version = circuit.version + 1;
+        self.circuits.insert(Arc::clone(&circuit.service), Circuit { version, ..circuit });
+        Kept::Done(version)
     }
 
     pub(super) fn overdue(&self, behind: Option<Overdued>, most: usize) -> Vec<Overdued> {

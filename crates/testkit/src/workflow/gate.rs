@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Claimed, Entry, Error, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue, Overdued, Payload,
-    PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue,
+    Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write,
+    Written,
 };
 
 #[derive(Clone)]
@@ -86,6 +87,31 @@ impl Mailbox for Gate {
 
     fn unread_of(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         self.pass(false, self.store.unread_of(tasks))
+    }
+}
+
+impl Parked for Gate {
+    fn claim_parked(
+        &self,
+        node: NodeId,
+        service: Arc<str>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
+        self.pass(true, self.store.claim_parked(node, service, most))
+    }
+
+    fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {
+        self.pass(false, self.store.parked())
+    }
+}
+
+impl Circuits for Gate {
+    fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
+        self.pass(false, self.store.circuits())
+    }
+
+    fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
+        self.pass(true, self.store.keep(batch))
     }
 }
 

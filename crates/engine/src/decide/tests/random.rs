@@ -221,7 +221,10 @@ impl World {
             // A service that has done it does not say no.
             3 if !undo && !self.books[step.ordinal()].done => failure(Effect::Refused, None),
             3 => failure(Effect::None, None),
-            10 => Answer::NotMade { block: Block::Breaker, until: self.run.now + s(self.rng.u64(1..20)) },
+            10 => Answer::NotMade {
+                block: Block::Breaker,
+                until: Some(self.run.now + s(self.rng.u64(1..20))).filter(|_| self.rng.bool()),
+            },
             _ => Answer::Completed,
         };
         let event = Event::Answered { step, attempt, answer };
@@ -403,7 +406,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                 15 => Event::CutOff { step, attempt },
                 12 => Event::Unjudged { step, why: Arc::from("x") },
                 13 => {
-                    let answer = Answer::NotMade { block: Block::Breaker, until: world.run.now + s(5) };
+                    let answer = Answer::NotMade { block: Block::Breaker, until: Some(world.run.now + s(5)) };
                     Event::Answered { step, attempt, answer }
                 }
                 14 if rng.u8(0..10) == 0 => Event::UndoAsked { cause: Cause::Deadline },

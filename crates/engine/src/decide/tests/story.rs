@@ -215,7 +215,7 @@ fn a_new_owner_asks_for_whatever_the_task_waits_for() {
     run.start("a");
     run.event(&Event::Refused { step: run.id("b"), block: Block::Limit, until: None });
     let plan = run.event(&Event::Claimed);
-    assert_eq!(run.wants(&plan), ["c"]);
+    assert_eq!(run.wants(&plan), ["b", "c"], "what is parked until its service lets it go asks too");
     assert!(!plan.changes_anything());
 }
 
@@ -259,7 +259,7 @@ fn an_attempt_that_called_nothing_is_parked_and_costs_no_failure() {
     let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
     run.start("a");
     let until = run.now + s(5);
-    let not_made = |run: &Run| run.answer("a", Answer::NotMade { block: Block::Breaker, until });
+    let not_made = |run: &Run| run.answer("a", Answer::NotMade { block: Block::Breaker, until: Some(until) });
     run.event(&not_made(&run));
     let record = run.task.step(run.id("a"));
     assert_eq!((record.state, record.failures, record.calls, record.attempt), (StepState::Parked, 0, 0, 1));
@@ -271,6 +271,29 @@ fn an_attempt_that_called_nothing_is_parked_and_costs_no_failure() {
     run.event(&Event::UndoAsked { cause: run.why() });
     run.event(&not_made(&run));
     assert_eq!((run.state("a"), run.task.state()), (StepState::Skipped, TaskState::Undone));
+}
+
+#[test]
+fn what_is_parked_without_a_time_goes_on_when_its_service_lets_it_go() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    let a = run.id("a");
+    let refused = Event::Refused { step: a, block: Block::Breaker, until: None };
+    run.event(&refused);
+    run.pass(s(600));
+    let plan = run.event(&refused);
+    assert!(!plan.changes_anything(), "it is parked already");
+    assert_eq!(run.start("a").attempt, 1, "straight from being parked");
+    // The breaker opened before the call: nothing was called, and it stands in line again.
+    let not_made = run.answer("a", Answer::NotMade { block: Block::Breaker, until: None });
+    let plan = run.event(&not_made);
+    assert_eq!((run.state("a"), run.wants(&plan)), (StepState::Parked, vec!["a"]));
+    assert_eq!((run.task.step(a).failures, run.task.step(a).not_before), (0, None));
+    assert_eq!(run.start("a").attempt, 2);
+    // A task that ends meanwhile does not begin it.
+    run.event(&run.answer("a", Answer::NotMade { block: Block::Breaker, until: None }));
+    run.event(&Event::Cancelled { cause: run.why() });
+    assert_eq!(run.ignored(&Event::Granted { step: a }), Ignored::Ended);
+    assert_eq!(run.ignored(&refused), Ignored::Ended);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn a_task_says_what_it_waits_for() {
     run.fail("b", Effect::None, Some(run.now + s(7)));
     for (block, until, told) in [
         (Block::Breaker, Some(9), "its circuit breaker is open; asked again in 9 s"),
-        (Block::Limit, None, "its service has no room; asked again in 0 s"),
+        (Block::Limit, None, "its service has no room; it goes on when that changes"),
         (Block::NoHandler, Some(2), "nobody here knows how to carry it out; asked again in 2 s"),
         (
             Block::Suspect,

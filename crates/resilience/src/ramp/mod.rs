@@ -1,0 +1,173 @@
+//! Gentle release: work that waited for a service goes back to it in growing steps, and never much faster than before.
+//!
+//! A service that was away is weak when it is back, and everything that waited would come at once. A [`Ramp`] lets work go
+//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.2 times
+//! the rate that it had before the trouble ([`Steady`]). New work and work that waited take their turns from the same ramp.
+//! Nothing here waits or asks for the time: `now` is an argument.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast_resilience::clock::Moment;
+//! use steadfast_resilience::ramp::Ramp;
+//!
+//! let now = Moment::from_nanos(1);
+//! let mut ramp = Ramp::begin(Some(100.0), now, 7);
+//! assert_eq!(ramp.turn(now), Some(now));
+//! // It begins with two a second. The next turn is given a little ahead, and is for half a second from now.
+//! assert_eq!(ramp.turn(now), None);
+//! let soon = ramp.next_turn(now);
+//! assert!(soon.since(now) < Duration::from_millis(500));
+//! assert_eq!(ramp.turn(soon), Some(now + Duration::from_millis(500)));
+//! ```
+
+mod steady;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use steady::Steady;
+
+use crate::clock::{Moment, nanos};
+use crate::random::Rng;
+
+/// How much faster than before the trouble, at most. Any tenth of a second then has no more than 1.25 times what it had
+/// before, though turns do not begin at the very moment that they are given.
+const CAP: f64 = 1.2;
+/// Turns a second in the first stage.
+const FIRST: f64 = 2.0;
+/// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.
+const STAGE: Duration = Duration::from_millis(500);
+const SPREAD: f64 = 0.2;
+/// How far ahead turns are given: what is given has to be written first, and is written together.
+const AHEAD: Duration = Duration::from_millis(50);
+/// Where the cap is too low for what comes in, it grows by this much after a while.
+const WIDENS: f64 = 1.25;
+const WIDENS_AFTER: Duration = Duration::from_secs(60);
+
+/// Gives turns, at a rate that grows.
+#[derive(Clone, Debug)]
+pub struct Ramp {
+    /// Turns a second at most; `None` where nothing is known of before.
+    cap: Option<f64>,
+    stage: u32,
+    stage_ends: Moment,
+    /// Whether the service did something well in this stage.
+    did_well: bool,
+    /// The last turn that was given, and the last that was made use of.
+    given: Option<Moment>,
+    begun: Option<Moment>,
+    /// Since when it gives what it can, and how the line has changed since: new ones less those that had a turn.
+    full_since: Option<Moment>,
+    longer: i64,
+    rng: Rng,
+}
+
+impl Ramp {
+    /// Begins with a trickle. `steady` is how many calls a second the service had before.
+    #[must_use]
+    pub fn begin(steady: Option<f64>, now: Moment, seed: u64) -> Self {
+        let mut ramp = Self {
+            cap: steady.map(|rate| (rate * CAP).max(FIRST)),
+            stage: 0,
+            stage_ends: now,
+            did_well: false,
+            given: None,
+            begun: None,
+            full_since: None,
+            longer: 0,
+            rng: Rng::seeded(seed),
+        };
+        ramp.stage_ends = now + ramp.stage_lasts();
+        ramp
+    }
+
+    fn stage_lasts(&mut self) -> Duration {
+        STAGE.mul_f64(1.0 + SPREAD * self.rng.unit())
+    }
+
+    /// In which stage it is, from 0.
+    #[must_use]
+    pub fn stage(&self) -> u32 {
+        self.stage
+    }
+
+    /// Turns a second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        let grown = FIRST * 2_f64.powi(i32::try_from(self.stage.min(40)).unwrap_or(40));
+        self.cap.map_or(grown, |cap| grown.min(cap))
+    }
+
+    /// Whether it gives as much as it ever will.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.cap.is_some_and(|cap| self.rate() >= cap)
+    }
+
+    fn spacing(&self) -> Duration {
+        Duration::from_secs_f64(1.0 / self.rate())
+    }
+
+    /// Somebody new has come into the line.
+    pub fn came(&mut self) {
+        self.longer += 1;
+    }
+
+    /// The service did something well.
+    pub fn did_well(&mut self, now: Moment) {
+        self.did_well = true;
+        self.grow(now);
+    }
+
+    /// Goes on to the next stage when this one is over and the service did well in it.
+    fn grow(&mut self, now: Moment) {
+        if now < self.stage_ends || !self.did_well {
+            return;
+        }
+        if !self.is_full() {
+            self.stage += 1;
+            self.did_well = false;
+            self.stage_ends = now + self.stage_lasts();
+            return;
+        }
+        // At the cap, and the line grows all the same: more comes in than before.
+        let since = *self.full_since.get_or_insert(now);
+        if now.since(since) >= WIDENS_AFTER {
+            if self.longer >= 0 {
+                self.cap = self.cap.map(|cap| cap * WIDENS);
+            }
+            (self.full_since, self.longer) = (Some(now), 0);
+        }
+    }
+
+    /// When the next turn can be given.
+    #[must_use]
+    pub fn next_turn(&self, now: Moment) -> Moment {
+        let next = self.given.map_or(now, |given| given + self.spacing());
+        // What was given and could not begin in time is waited for: turns do not pile up behind a slow disk.
+        let waits = self.begun.map_or(Moment::ZERO, |begun| begun + self.spacing());
+        Moment::from_nanos(next.max(waits).as_nanos().saturating_sub(nanos(AHEAD))).max(now)
+    }
+
+    /// A turn, with the moment from which it may be used; `None` before the next one.
+    pub fn turn(&mut self, now: Moment) -> Option<Moment> {
+        self.grow(now);
+        if self.next_turn(now) > now {
+            return None;
+        }
+        let next = self.given.map_or(now, |given| given + self.spacing()).max(now);
+        self.given = Some(next);
+        self.longer -= 1;
+        Some(next)
+    }
+
+    /// Makes use of a turn: when the call is to begin. Never sooner after the one before than the rate allows, however many
+    /// turns have waited.
+    pub fn begin_call(&mut self, turn: Moment, now: Moment) -> Moment {
+        let next = self.begun.map_or(now, |begun| begun + self.spacing());
+        let at = next.max(turn).max(now);
+        self.begun = Some(at);
+        at
+    }
+}

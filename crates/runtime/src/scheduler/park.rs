@@ -1,0 +1,169 @@
+//! Gates at work: places given and given back, and tasks that are parked in the store until their service is back.
+
+use std::sync::Arc;
+
+use steadfast_engine::{Block, Event, StepId, Time};
+use steadfast_resilience::clock::Moment;
+use steadfast_store::{Claimed, Error, Store, TaskId};
+
+use super::gate::{Gate, LONGEST_WAIT, Permit, Place};
+use super::owned::{Happening, Owned};
+use super::submit::Submitting;
+use super::{Inbox, Scheduler};
+
+impl<S: Store> Scheduler<S> {
+    /// Looks at all gates: those that have just shut tell those that wait there, others are given what they want.
+    pub(super) fn tend_gates(&mut self) {
+        if self.is_stopping() {
+            return;
+        }
+        let now = self.shared.clock.now();
+        let (mut shut, mut wanting) = (Vec::new(), Vec::new());
+        for (service, gate) in &mut self.gates {
+            shut.extend(gate.look(now));
+            let wants = gate.wants();
+            if wants > 0 {
+                wanting.push((Arc::clone(service), wants));
+            }
+            if gate.has_line() {
+                self.to_serve.insert(Arc::clone(service));
+            }
+        }
+        for place in shut {
+            self.happened(place.task, Happening::of(refused(place.step)));
+        }
+        for (service, wants) in wanting {
+            self.fetch(service, wants);
+        }
+    }
+
+    pub(super) fn gates_wake_at(&self, now: Moment) -> Moment {
+        self.gates.values().filter_map(|gate| gate.wakes_at(now)).min().unwrap_or(Moment::FAR)
+    }
+
+    /// Takes tasks from the store that are parked on a service.
+    fn fetch(&mut self, service: Arc<str>, wants: usize) {
+        let held = self.owned.len() + self.submitting.len();
+        let most = wants.min(self.shared.settings.most_owned.saturating_sub(held));
+        if most == 0 || self.claiming.in_doubt || !self.shared.lease.holds() {
+            return;
+        }
+        if let Some(gate) = self.gates.get_mut(&service) {
+            gate.fetches(most);
+        }
+        let (shared, of) = (Arc::clone(&self.shared), Arc::clone(&service));
+        let asking = async move {
+            steadfast_store::failpoint!("unpark.before");
+            let claimed = shared.store.claim_parked(shared.lease.node(), of, most).await;
+            steadfast_store::failpoint!("unpark.after");
+            claimed
+        };
+        self.asked.ask(asking, move |claimed| Inbox::Unparked(service, claimed));
+    }
+
+    pub(super) fn unparked(&mut self, service: &str, claimed: Result<Vec<Claimed>, Error>) {
+        if let Some(gate) = self.gates.get_mut(service) {
+            gate.fetched(claimed.as_ref().ok().map(Vec::len));
+        }
+        match claimed {
+            Ok(claimed) => {
+                for claimed in claimed {
+                    self.adopt(claimed);
+                }
+            }
+            Err(error) => {
+                self.claiming.in_doubt = true;
+                self.shared.store_failed("what was parked was not claimed, or nobody knows", &error);
+            }
+        }
+    }
+
+    // ---- places ----
+
+    /// Asks for a place at a step's service, and says what came of it; `None` if it stands in line.
+    pub(super) fn ask_for_place(&mut self, id: TaskId, owned: &Owned, step: StepId) -> Option<Event> {
+        let gate = self.gates.get_mut(owned.workflow.service(step).name())?;
+        match gate.ask(place(id, owned, step)) {
+            Permit::Granted => Some(Event::Granted { step }),
+            Permit::Shut => Some(refused(step)),
+            Permit::InLine => None,
+        }
+    }
+
+    /// A place at a service is free again; those in line have it next.
+    pub(super) fn free_place(&mut self, service: &str, task: TaskId, step: StepId) {
+        let Some((name, gate)) = self.gates.get_key_value(service) else { return };
+        if gate.has_line() {
+            self.to_serve.insert(Arc::clone(name));
+        }
+        if let Some(gate) = self.gates.get_mut(service) {
+            gate.free(task, step);
+        }
+    }
+
+    /// Gives places that are free to those who wait in line.
+    pub(super) fn serve(&mut self, service: &Arc<str>) {
+        if self.is_stopping() {
+            return;
+        }
+        let now = self.shared.clock.now();
+        while let Some(Place { task, step, .. }) =
+            self.gates.get_mut(service).and_then(|gate: &mut Gate| gate.next(now))
+        {
+            let granted = Happening::of(Event::Granted { step });
+            if let Some(mut owned) = self.owned.remove(&task) {
+                let apart = self.must_run_apart(task, &owned, step);
+                if apart {
+                    self.free_place(service, task, step);
+                }
+                owned.waiting.push_back(if apart { self.runs_later(step) } else { granted });
+                self.owned.insert(task, owned);
+                self.dirty.insert(task);
+            } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
+                owned.waiting.push_back(granted);
+            } else if let Some(gate) = self.gates.get_mut(service) {
+                // It has gone elsewhere meanwhile.
+                gate.free(task, step);
+            }
+        }
+    }
+
+    // ---- tasks out of memory ----
+
+    /// Where a task may be put that has nothing to do but to wait for services: the one that it waits for, if it is one and
+    /// its gate is shut, and until when.
+    pub(super) fn waits_at_gate(&self, owned: &Owned) -> Option<(Option<Arc<str>>, Time)> {
+        let mut services = owned.parked().map(|step| owned.workflow.service(step).name());
+        let first = services.next()?;
+        let (service, gate) = self.gates.get_key_value(first)?;
+        let others = services.any(|other| other != first);
+        let again = self.shared.now() + LONGEST_WAIT;
+        let due = owned.next_due();
+        match gate.is_shut() {
+            false => None,
+            // It can be found by one service only: it looks for itself after a while.
+            true if others => Some((None, due.map_or(again, |due| due.min(again)))),
+            true => Some((Some(Arc::clone(service)), due.unwrap_or(Time::from_millis(u64::MAX)))),
+        }
+    }
+
+    /// A task is out of memory: nobody waits for it in line, and its service's gate knows that it is parked.
+    pub(super) fn leave_gates(&mut self, id: TaskId, owned: &Owned, parked: bool) {
+        for step in owned.parked() {
+            if let Some(gate) = self.gates.get_mut(owned.workflow.service(step).name()) {
+                gate.leave(place(id, owned, step));
+                if parked {
+                    gate.has_parked();
+                }
+            }
+        }
+    }
+}
+
+fn place(id: TaskId, owned: &Owned, step: StepId) -> Place {
+    Place::new(owned.task.head().deadline, id, step)
+}
+
+fn refused(step: StepId) -> Event {
+    Event::Refused { step, block: Block::Breaker, until: None }
+}
