@@ -18,6 +18,8 @@ pub mod harness;
 pub mod json;
 pub mod op;
 pub mod ours;
+#[cfg(feature = "engine")]
+pub mod outage;
 pub mod peers;
 pub mod reach;
 pub mod show;

@@ -1,0 +1,73 @@
+//! The best that could have been done: an offline schedule by earliest deadline, over the calls that were made.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::Seen;
+
+/// How many tasks missed a deadline that an offline schedule would have met: one that knows all tasks, makes its calls at the
+/// very moments at which calls that went well were made, and always takes the nearest deadline that can still be met.
+#[must_use]
+pub fn missed_for_nothing(seen: &Seen, call: f64) -> usize {
+    let met = met_offline(seen, call);
+    seen.tasks
+        .iter()
+        .zip(met)
+        .filter(|(task, met)| task.deadline.is_some() && *met && !task.completed)
+        .count()
+}
+
+/// Which tasks the offline schedule serves in time.
+fn met_offline(seen: &Seen, call: f64) -> Vec<bool> {
+    let mut met = vec![false; seen.tasks.len()];
+    let mut by_arrival: Vec<_> = (0..seen.tasks.len()).collect();
+    by_arrival.sort_by(|one, other| seen.tasks[*one].submitted.total_cmp(&seen.tasks[*other].submitted));
+    let mut arriving = by_arrival.into_iter().peekable();
+    let mut waiting = BinaryHeap::new();
+    for slot in seen.calls.iter().filter(|call| call.done).map(|call| call.began) {
+        while let Some(nth) = arriving.next_if(|nth| seen.tasks[*nth].submitted <= slot) {
+            waiting.push(Reverse((Order(seen.tasks[nth].deadline.unwrap_or(f64::INFINITY)), nth)));
+        }
+        while let Some(Reverse((deadline, nth))) = waiting.pop() {
+            if slot + call < deadline.0 {
+                met[nth] = true;
+                break;
+            }
+        }
+    }
+    met
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Order(f64);
+
+impl Eq for Order {}
+
+impl Ord for Order {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Order {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outage::{Call, Task};
+
+    #[test]
+    fn the_nearest_deadline_that_can_be_met_has_the_next_call() {
+        let call = |began| Call { began, key: String::new(), done: true };
+        let task = |deadline| Task { submitted: 0.0, deadline, ended: Some(9.0), completed: false };
+        let tasks = vec![task(None), task(Some(5.0)), task(Some(2.0)), task(Some(0.5))];
+        let seen = Seen { calls: vec![call(1.0), call(3.0)], tasks, ..Seen::default() };
+        assert_eq!(met_offline(&seen, 0.5), [false, true, true, false]);
+        assert_eq!(missed_for_nothing(&seen, 0.5), 2);
+        assert_eq!(missed_for_nothing(&seen, 4.5), 0, "nobody could have met them");
+    }
+}

@@ -1,0 +1,105 @@
+//! A service dies under load and comes back: what its callers do meanwhile and after.
+//!
+//! The same drill runs in virtual time (over a store in memory, in a second or two) and in real time (over a file, with calls
+//! that cross HTTP). What is judged comes from outside: the service's own book of calls, and the times at which tasks were
+//! submitted and ended.
+
+pub mod drill;
+pub mod edf;
+pub mod judge;
+
+use std::time::Duration;
+
+/// How the service is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Away {
+    /// Connections are refused.
+    Refusing,
+    /// Calls are taken and never answered.
+    Hanging,
+}
+
+/// What happens in a drill.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Tasks a second, before and while the service is away.
+    pub rate: u32,
+    /// Tasks a second once it is back.
+    pub rate_after: u32,
+    /// How long all is well at first.
+    pub well: Duration,
+    /// How long the service is away.
+    pub away: Duration,
+    /// How.
+    pub how: Away,
+    /// How long a call takes that goes well.
+    pub call: Duration,
+    /// Whether work that waited comes back in a ramp.
+    pub ramped: bool,
+    /// The seed of what is random.
+    pub seed: u64,
+}
+
+/// Failures in a row that open the breaker.
+pub const THRESHOLD: u32 = 10;
+/// Attempts that may run at a time.
+pub const CONCURRENT: usize = 50;
+/// How long a call may take.
+pub const TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a task may take, in seconds, by turns; the last has no deadline.
+pub const DEADLINES: [Option<u64>; 5] = [Some(30), Some(120), Some(300), Some(900), None];
+
+impl Default for Plan {
+    /// The outage of the design: a minute, with 12 000 tasks that come meanwhile.
+    fn default() -> Self {
+        Self {
+            rate: 200,
+            rate_after: 200,
+            well: Duration::from_secs(20),
+            away: Duration::from_secs(60),
+            how: Away::Refusing,
+            call: Duration::from_millis(20),
+            ramped: true,
+            seed: 1,
+        }
+    }
+}
+
+/// What was seen from outside. Times are seconds since the drill began.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// When the service died, and was back.
+    pub died: f64,
+    /// See above.
+    pub back: f64,
+    /// Every call that reached the service, or its closed door.
+    pub calls: Vec<Call>,
+    /// Every task.
+    pub tasks: Vec<Task>,
+    /// How often the breaker let probes through.
+    pub probes: usize,
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// When it began.
+    pub began: f64,
+    /// The key that it carried.
+    pub key: String,
+    /// Whether the service did it.
+    pub done: bool,
+}
+
+/// One task.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// When it was submitted.
+    pub submitted: f64,
+    /// When it had to be done.
+    pub deadline: Option<f64>,
+    /// When it ended; `None` for one that is lost.
+    pub ended: Option<f64>,
+    /// Whether it completed.
+    pub completed: bool,
+}
