@@ -141,6 +141,7 @@ async fn submit(node: &Working, number: u32) -> Result<TaskId> {
             workflow: Arc::clone(workflow),
             namespace: Arc::from(""),
             key: Some(Arc::from(world::key_of(number))),
+            priority: 0,
             input: Payload::from(number.to_string().into_bytes()),
         };
         match node.submit(new).await {

@@ -71,6 +71,7 @@ impl Rig {
             workflow: Arc::clone(&self.workflow),
             namespace: Arc::from(""),
             key: None,
+            priority: 0,
             input: first.input(),
         }
     }
@@ -218,9 +219,10 @@ impl Parked for Counted {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Told<Vec<Claimed>>> + Send {
-        self.counted().claim_parked(node, service, most)
+        self.counted().claim_parked(node, service, from, most)
     }
 
     fn parked(&self) -> impl Future<Output = Told<Vec<(Arc<str>, u64)>>> + Send {

@@ -150,7 +150,7 @@ fn flows(plan: &Plan, remote: &Remote, probes: &Arc<AtomicUsize>) -> Result<Vec<
     let seen = Arc::clone(probes);
     let breaker = Breaker::consecutive(THRESHOLD)
         .open_for(Duration::from_secs(5))
-        .growing_to(Duration::from_secs(30))
+        .growing_to(Duration::from_secs(10))
         .seed(plan.seed)
         .on_change(move |change| {
             if change.to == State::HalfOpen {

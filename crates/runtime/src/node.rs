@@ -43,6 +43,8 @@ pub struct New {
     pub namespace: Arc<str>,
     /// Under the same key the same workflow runs once.
     pub key: Option<Arc<str>>,
+    /// Among those that wait for the same service, a higher one goes first; 0 when nobody says.
+    pub priority: i8,
     /// What it is to work on.
     pub input: Payload,
 }
@@ -129,8 +131,9 @@ impl<S: Store> Node<S> {
     pub async fn submit(&self, new: New) -> Result<Submitted, Error> {
         let (told, answer) = oneshot::channel();
         let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
-        let New { workflow, namespace, key, input } = new;
-        self.shared.tell(Inbox::Submit(Box::new(NewTask { id, namespace, key, workflow, input, told })));
+        let New { workflow, namespace, key, priority, input } = new;
+        let new = NewTask { id, namespace, key, priority, workflow, input, told };
+        self.shared.tell(Inbox::Submit(Box::new(new)));
         let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
         Ok(Submitted { task, is_new })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_resilience::Pipeline;
+use steadfast_resilience::{BuildError, Limit, Pipeline};
 
 /// How many attempts run at a time where nothing is said.
 const MOST_RUNNING: usize = 1_000;
@@ -13,6 +13,7 @@ pub struct Service {
     name: Arc<str>,
     pipeline: Pipeline,
     most_running: usize,
+    rate: Option<Limit>,
     ramped: bool,
 }
 
@@ -20,7 +21,13 @@ impl Service {
     /// A service whose calls go through this pipeline. It has the pipeline's name.
     #[must_use]
     pub fn new(pipeline: Pipeline) -> Self {
-        Self { name: Arc::from(pipeline.name()), pipeline, most_running: MOST_RUNNING, ramped: true }
+        Self {
+            name: Arc::from(pipeline.name()),
+            pipeline,
+            most_running: MOST_RUNNING,
+            rate: None,
+            ramped: true,
+        }
     }
 
     /// A service with the standard pipeline.
@@ -35,6 +42,17 @@ impl Service {
     pub fn most_running(mut self, attempts: usize) -> Self {
         self.most_running = attempts.max(1);
         self
+    }
+
+    /// How many attempts may begin in a second on one node, as a mean; a tenth of that may begin at once. Others wait in
+    /// line, in memory, and no time limit runs for them. Calls that an attempt makes again in place are not counted: a
+    /// [`Limit`] of the pipeline counts each call.
+    ///
+    /// # Errors
+    /// A rate that makes no sense: it is from 0.001 to 1 000 000.
+    pub fn most_per_second(mut self, attempts: f64) -> Result<Self, BuildError> {
+        self.rate = Some(Limit::rate(attempts).build()?);
+        Ok(self)
     }
 
     /// What waited for its breaker comes back all at once when that closes, and not in growing steps. For services that bear
@@ -59,6 +77,10 @@ impl Service {
 
     pub(crate) fn is_ramped(&self) -> bool {
         self.ramped
+    }
+
+    pub(crate) fn rate(&self) -> Option<&Limit> {
+        self.rate.as_ref()
     }
 
     pub(crate) fn limit(&self) -> usize {

@@ -164,9 +164,10 @@ impl Parked for AnyStore {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Told<Vec<Claimed>>> + Send {
-        either!(self, store => store.claim_parked(node, service, most)).run()
+        either!(self, store => store.claim_parked(node, service, from, most)).run()
     }
 
     fn parked(&self) -> impl Future<Output = Told<Vec<(Arc<str>, u64)>>> + Send {

@@ -58,7 +58,15 @@ impl Engine {
             let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
             Error::new(Code::BadPayload, message).because(error)
         });
-        Submit { engine: self, workflow, input, key: None, namespace: Arc::from(""), types: PhantomData }
+        Submit {
+            engine: self,
+            workflow,
+            input,
+            key: None,
+            namespace: Arc::from(""),
+            priority: 0,
+            types: PhantomData,
+        }
     }
 
     /// A task that was submitted before, by this program or another.
@@ -154,6 +162,7 @@ pub struct Submit<'e, In, Out> {
     input: Result<Payload, Error>,
     key: Option<Arc<str>>,
     namespace: Arc<str>,
+    priority: i8,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -169,6 +178,12 @@ impl<In, Out> Submit<'_, In, Out> {
     /// Whose task it is: keys are unique within one of these. Default: the empty one.
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Arc::from(namespace);
+        self
+    }
+
+    /// Among the tasks that wait for the same service, one with a higher priority goes first. Default: 0.
+    pub fn priority(mut self, priority: i8) -> Self {
+        self.priority = priority;
         self
     }
 }
@@ -201,7 +216,7 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
         let checked = taken.and_then(|input| self.check(&input).map(|()| input));
-        let Submit { engine, workflow, key, namespace, .. } = self;
+        let Submit { engine, workflow, key, namespace, priority, .. } = self;
         Box::pin(async move {
             let inner = &workflow.inner;
             let definition = inner.definition();
@@ -213,7 +228,7 @@ where
                 );
                 return Err(Error::new(Code::UnknownWorkflow, message));
             }
-            let new = New { workflow: Arc::clone(inner), namespace, key, input: checked? };
+            let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
             let submitted = engine.node.submit(new).await?;
             Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
         })

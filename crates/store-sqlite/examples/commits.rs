@@ -114,6 +114,7 @@ impl Script {
             version: 1,
             shape: definition.shape(),
             key: Some(Arc::from(format!("order-{number}"))),
+            priority: 0,
             input: Payload::from([1; PAYLOAD]),
             task: task.clone(),
             owner: Some(NODE),

@@ -153,9 +153,10 @@ impl Parked for Sqlite {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
-        let claim = move |transaction: &_, now| parked::claim(transaction, node, &service, most, now);
+        let claim = move |transaction: &_, now| parked::claim(transaction, node, &service, from, most, now);
         let asked = self.inner.drive.ask(Ok(()), ROWS, claim);
         async move { asked.await.map(aside::told) }
     }

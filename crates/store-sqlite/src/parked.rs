@@ -7,12 +7,14 @@ use steadfast_engine::Time;
 use steadfast_store::{Claimed, NodeId};
 
 use crate::aside::Found;
+use crate::codec::millis;
 use crate::task::{claim_of, task_id};
 
-/// Those that wait for a service, nearest deadline first.
+/// Those that wait for a service, highest priority and nearest deadline first.
 pub(crate) const PARKED: &str = "SELECT id FROM steadfast_tasks
     WHERE parked_on = ?1 AND parked_on IS NOT NULL AND owner IS NULL AND at_rest = 0
-    ORDER BY ifnull(deadline_ms, 9223372036854775807), id LIMIT ?2";
+        AND ifnull(deadline_ms, 9223372036854775807) >= ?2
+    ORDER BY priority DESC, ifnull(deadline_ms, 9223372036854775807), id LIMIT ?3";
 /// The next service on which something is parked, with how much.
 pub(crate) const NEXT_SERVICE: &str = "SELECT parked_on, count(*) FROM steadfast_tasks
     WHERE parked_on > ?1 AND parked_on IS NOT NULL AND owner IS NULL AND at_rest = 0
@@ -22,12 +24,13 @@ pub(crate) fn claim(
     transaction: &Connection,
     node: NodeId,
     service: &str,
+    from: Time,
     most: usize,
     now: Time,
 ) -> rusqlite::Result<Found<Claimed>> {
     claim_of(transaction, node, most, now, |room| {
         let mut find = transaction.prepare_cached(PARKED)?;
-        find.query_map(params![service, room], |row| task_id(row, 0))?.collect()
+        find.query_map(params![service, millis(from), room], |row| task_id(row, 0))?.collect()
     })
 }
 

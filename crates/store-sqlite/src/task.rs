@@ -24,8 +24,8 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
     let head = new.task.head();
     let sql =
         "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, at_rest, head,
-                   deadline_ms, ending, epoch, revision, owner, wake_at_ms, submitted_at_ms)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?14)
+                   deadline_ms, ending, epoch, revision, owner, wake_at_ms, submitted_at_ms, priority)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?14, ?15)
                ON CONFLICT DO NOTHING";
     let stored = transaction.prepare_cached(sql)?.execute(params![
         task,
@@ -42,6 +42,7 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
         u8::from(new.owner.is_some()),
         new.owner.map(|owner| id(owner.as_u128())),
         millis(now),
+        new.priority,
     ])?;
     if stored == 0 {
         return seen(transaction, new);
@@ -186,7 +187,7 @@ pub(crate) fn read(transaction: &Connection, tasks: &[TaskId]) -> rusqlite::Resu
 fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
         "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
-               mail_last, mail_read, parked_on
+               mail_last, mail_read, parked_on, priority
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
     let steps = steps(transaction, task)?;
@@ -199,6 +200,7 @@ fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Sto
             version: row.get(2)?,
             shape: row.get::<_, i64>(10)?.cast_unsigned(),
             key: row.get::<_, Option<String>>(3)?.map(Arc::from),
+            priority: row.get(14)?,
             task: Task::from_rows(head, steps),
             epoch: row.get::<_, i64>(5)?.unsigned_abs(),
             revision: row.get::<_, i64>(6)?.unsigned_abs(),

@@ -103,6 +103,7 @@ impl Both {
         let key = self.rng.bool().then(|| Arc::from(self.rng.u8(0..4).to_string()));
         let namespace = Arc::from(if self.rng.bool() { "x" } else { "" });
         let (id, input) = (self.task(), self.text());
+        let priority = self.rng.i8(-1..2);
         let task = Task::new(&self.definition, self.clock.now());
         Submission {
             id,
@@ -111,6 +112,7 @@ impl Both {
             version: 3,
             shape: u64::MAX - 5,
             key,
+            priority,
             input,
             task,
             owner,
@@ -195,7 +197,8 @@ impl Both {
             }
             3 => {
                 let (node, service, most) = (self.node(), self.service(), self.rng.usize(0..4));
-                self.unparked += same!(self, claim_parked(node, service, most)).len();
+                let from = self.clock.now() + Duration::from_secs(self.rng.u64(0..3) * 1_000);
+                self.unparked += same!(self, claim_parked(node, service, from, most)).len();
                 same!(self, parked());
             }
             4..=7 => {

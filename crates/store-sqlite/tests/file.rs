@@ -38,6 +38,7 @@ fn submission(now: Time) -> Submission {
         version: 1,
         shape: 7,
         key: Some(Arc::from("order-1")),
+        priority: 0,
         input: Payload::from(&b"input"[..]),
         task: Task::new(&workflow(), now),
         owner: Some(NODE),

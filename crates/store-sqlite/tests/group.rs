@@ -46,6 +46,7 @@ fn submission(number: u128) -> Submission {
         version: 1,
         shape: 7,
         key: None,
+        priority: 0,
         input: Payload::from(number.to_string().as_bytes()),
         task: Task::new(&workflow, clock()),
         owner: None,

@@ -120,13 +120,14 @@ pub trait Mailbox {
 
 /// Tasks that wait for a service whose breaker is open. Nobody holds them, and they cost nothing while they wait.
 pub trait Parked {
-    /// Gives a node tasks that are parked on a service and that nobody works on, at most so many, nearest deadline first,
-    /// those without one last and oldest first. It is a claim like any other. When their time has come, or mail, they can be
-    /// had by [`Tasks::claim`] too.
+    /// Gives a node tasks that are parked on a service, that nobody works on and whose deadline, if they have one, is not
+    /// before `from`; at most so many: highest priority first, then nearest deadline, those without one last and oldest
+    /// first. It is a claim like any other. When their time has come, or mail, they can be had by [`Tasks::claim`] too.
     fn claim_parked(
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
 

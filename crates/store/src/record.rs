@@ -26,6 +26,8 @@ pub struct Submission {
     pub shape: u64,
     /// Under the same key the same workflow of the same namespace runs once.
     pub key: Option<Arc<str>>,
+    /// Among those that wait for the same service, a higher one goes first; 0 when nobody says.
+    pub priority: i8,
     /// What it is to work on.
     pub input: Payload,
     /// All of its rows.
@@ -73,6 +75,8 @@ pub struct Stored {
     pub shape: u64,
     /// The key that it was submitted under.
     pub key: Option<Arc<str>>,
+    /// Among those that wait for the same service, a higher one goes first.
+    pub priority: i8,
     /// Its rows.
     pub task: Task,
     /// How often it was claimed.

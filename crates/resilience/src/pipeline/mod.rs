@@ -199,6 +199,12 @@ impl Pipeline {
         self.source.hold().retry.clone()
     }
 
+    /// How long each attempt may take, where that is limited.
+    #[must_use]
+    pub fn attempt_timeout(&self) -> Option<Duration> {
+        self.source.hold().attempt_timeout
+    }
+
     /// The retry budget, if there is one.
     #[must_use]
     pub fn budget(&self) -> Option<Budget> {

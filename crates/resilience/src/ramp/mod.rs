@@ -1,7 +1,7 @@
 //! Gentle release: work that waited for a service goes back to it in growing steps, and never much faster than before.
 //!
 //! A service that was away is weak when it is back, and everything that waited would come at once. A [`Ramp`] lets work go
-//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.2 times
+//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.22 times
 //! the rate that it had before the trouble ([`Steady`]). New work and work that waited take their turns from the same ramp.
 //! Nothing here waits or asks for the time: `now` is an argument.
 //!
@@ -33,7 +33,7 @@ use crate::random::Rng;
 
 /// How much faster than before the trouble, at most. Any tenth of a second then has no more than 1.25 times what it had
 /// before, though turns do not begin at the very moment that they are given.
-const CAP: f64 = 1.2;
+const CAP: f64 = 1.22;
 /// Turns a second in the first stage.
 const FIRST: f64 = 2.0;
 /// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.
@@ -57,6 +57,8 @@ pub struct Ramp {
     /// The last turn that was given, and the last that was made use of.
     given: Option<Moment>,
     begun: Option<Moment>,
+    /// How much later than its turn the last one began.
+    lag: Duration,
     /// Since when it gives what it can, and how the line has changed since: new ones less those that had a turn.
     full_since: Option<Moment>,
     longer: i64,
@@ -74,6 +76,7 @@ impl Ramp {
             did_well: false,
             given: None,
             begun: None,
+            lag: Duration::ZERO,
             full_since: None,
             longer: 0,
             rng: Rng::seeded(seed),
@@ -132,7 +135,10 @@ impl Ramp {
             return;
         }
         // At the cap, and the line grows all the same: more comes in than before.
-        let since = *self.full_since.get_or_insert(now);
+        let Some(since) = self.full_since else {
+            (self.full_since, self.longer) = (Some(now), 0);
+            return;
+        };
         if now.since(since) >= WIDENS_AFTER {
             if self.longer >= 0 {
                 self.cap = self.cap.map(|cap| cap * WIDENS);
@@ -148,6 +154,20 @@ impl Ramp {
         // What was given and could not begin in time is waited for: turns do not pile up behind a slow disk.
         let waits = self.begun.map_or(Moment::ZERO, |begun| begun + self.spacing());
         Moment::from_nanos(next.max(waits).as_nanos().saturating_sub(nanos(AHEAD))).max(now)
+    }
+
+    /// When the call is likely to begin that has the next turn.
+    #[must_use]
+    pub fn next_call(&self, now: Moment) -> Moment {
+        self.given.map_or(now, |given| given + self.spacing()).max(now) + self.lag
+    }
+
+    /// When the turns that were given are over, and the next one could be given too. Where nobody waits any more, the ramp
+    /// has done its work then.
+    #[must_use]
+    pub fn ends_at(&self, now: Moment) -> Moment {
+        let last = self.given.max(self.begun);
+        last.map_or(now, |last| last + self.spacing()).max(now)
     }
 
     /// A turn, with the moment from which it may be used; `None` before the next one.
@@ -167,7 +187,7 @@ impl Ramp {
     pub fn begin_call(&mut self, turn: Moment, now: Moment) -> Moment {
         let next = self.begun.map_or(now, |begun| begun + self.spacing());
         let at = next.max(turn).max(now);
-        self.begun = Some(at);
+        (self.begun, self.lag) = (Some(at), at.since(turn));
         at
     }
 }

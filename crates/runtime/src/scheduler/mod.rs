@@ -251,10 +251,10 @@ impl<S: Store> Scheduler<S> {
             self.flight.remove(&place);
         }
         let done = matches!(ended.said, Some((Answer::Completed, _)));
-        self.free_place(&ended.service, ended.task, ended.step);
         if done && let Some(gate) = self.gates.get_mut(&ended.service) {
-            gate.did_well(self.shared.clock.now());
+            gate.did_well(ended.task, ended.step, self.shared.clock.now());
         }
+        self.free_place(&ended.service, ended.task, ended.step);
         if let Some((answer, output)) = ended.said {
             let event = Event::Answered { step: ended.step, attempt: ended.attempt, answer };
             self.happened(ended.task, Happening { event, output, mail: None });

@@ -30,6 +30,8 @@ impl Happening {
 
 pub(crate) struct Owned {
     pub(super) workflow: Arc<Workflow>,
+    pub(super) namespace: Arc<str>,
+    pub(super) priority: i8,
     /// As it will be once what is being written is durable.
     pub(super) task: Task,
     pub(super) epoch: u64,
@@ -62,6 +64,8 @@ impl Owned {
     pub(super) fn new(workflow: Arc<Workflow>, stored: Stored) -> Self {
         Self {
             workflow,
+            namespace: stored.namespace,
+            priority: stored.priority,
             task: stored.task,
             epoch: stored.epoch,
             revision: stored.revision,

@@ -6,7 +6,7 @@ use steadfast_engine::{Block, Event, StepId, Time};
 use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Store, TaskId};
 
-use super::gate::{Gate, LONGEST_WAIT, Permit, Place};
+use super::gate::{Gate, LONGEST_WAIT, Permit, Place, Rank};
 use super::owned::{Happening, Owned};
 use super::submit::Submitting;
 use super::{Inbox, Scheduler};
@@ -17,13 +17,12 @@ impl<S: Store> Scheduler<S> {
         if self.is_stopping() {
             return;
         }
-        let now = self.shared.clock.now();
+        let (now, time) = (self.shared.clock.now(), self.shared.now());
         let (mut shut, mut wanting) = (Vec::new(), Vec::new());
         for (service, gate) in &mut self.gates {
-            shut.extend(gate.look(now));
-            let wants = gate.wants();
-            if wants > 0 {
-                wanting.push((Arc::clone(service), wants));
+            shut.extend(gate.look(now, time));
+            if let Some((wants, from)) = gate.wants() {
+                wanting.push((Arc::clone(service), wants, from));
             }
             if gate.has_line() {
                 self.to_serve.insert(Arc::clone(service));
@@ -32,8 +31,8 @@ impl<S: Store> Scheduler<S> {
         for place in shut {
             self.happened(place.task, Happening::of(refused(place.step)));
         }
-        for (service, wants) in wanting {
-            self.fetch(service, wants);
+        for (service, wants, from) in wanting {
+            self.fetch(service, wants, from);
         }
     }
 
@@ -42,7 +41,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Takes tasks from the store that are parked on a service.
-    fn fetch(&mut self, service: Arc<str>, wants: usize) {
+    fn fetch(&mut self, service: Arc<str>, wants: usize, from: Time) {
         let held = self.owned.len() + self.submitting.len();
         let most = wants.min(self.shared.settings.most_owned.saturating_sub(held));
         if most == 0 || self.claiming.in_doubt || !self.shared.lease.holds() {
@@ -54,7 +53,7 @@ impl<S: Store> Scheduler<S> {
         let (shared, of) = (Arc::clone(&self.shared), Arc::clone(&service));
         let asking = async move {
             steadfast_store::failpoint!("unpark.before");
-            let claimed = shared.store.claim_parked(shared.lease.node(), of, most).await;
+            let claimed = shared.store.claim_parked(shared.lease.node(), of, from, most).await;
             steadfast_store::failpoint!("unpark.after");
             claimed
         };
@@ -63,7 +62,9 @@ impl<S: Store> Scheduler<S> {
 
     pub(super) fn unparked(&mut self, service: &str, claimed: Result<Vec<Claimed>, Error>) {
         if let Some(gate) = self.gates.get_mut(service) {
-            gate.fetched(claimed.as_ref().ok().map(Vec::len));
+            let rank = |task: &Claimed| Rank::new(task.stored.priority, task.stored.task.head().deadline);
+            let ranked = |came: &Vec<Claimed>| came.iter().map(|task| (task.stored.id, rank(task))).collect();
+            gate.fetched(claimed.as_ref().ok().map(ranked));
         }
         match claimed {
             Ok(claimed) => {
@@ -82,8 +83,10 @@ impl<S: Store> Scheduler<S> {
 
     /// Asks for a place at a step's service, and says what came of it; `None` if it stands in line.
     pub(super) fn ask_for_place(&mut self, id: TaskId, owned: &Owned, step: StepId) -> Option<Event> {
+        let now = self.shared.clock.now();
         let gate = self.gates.get_mut(owned.workflow.service(step).name())?;
-        match gate.ask(place(id, owned, step)) {
+        let place = place(gate, id, owned, step);
+        match gate.ask(place, now) {
             Permit::Granted => Some(Event::Granted { step }),
             Permit::Shut => Some(refused(step)),
             Permit::InLine => None,
@@ -106,9 +109,9 @@ impl<S: Store> Scheduler<S> {
         if self.is_stopping() {
             return;
         }
-        let now = self.shared.clock.now();
+        let (now, time) = (self.shared.clock.now(), self.shared.now());
         while let Some(Place { task, step, .. }) =
-            self.gates.get_mut(service).and_then(|gate: &mut Gate| gate.next(now))
+            self.gates.get_mut(service).and_then(|gate: &mut Gate| gate.next(now, time))
         {
             let granted = Happening::of(Event::Granted { step });
             if let Some(mut owned) = self.owned.remove(&task) {
@@ -151,7 +154,8 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn leave_gates(&mut self, id: TaskId, owned: &Owned, parked: bool) {
         for step in owned.parked() {
             if let Some(gate) = self.gates.get_mut(owned.workflow.service(step).name()) {
-                gate.leave(place(id, owned, step));
+                let place = place(gate, id, owned, step);
+                gate.leave(place);
                 if parked {
                     gate.has_parked();
                 }
@@ -160,8 +164,9 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-fn place(id: TaskId, owned: &Owned, step: StepId) -> Place {
-    Place::new(owned.task.head().deadline, id, step)
+fn place(gate: &mut Gate, id: TaskId, owned: &Owned, step: StepId) -> Place {
+    let rank = Rank::new(owned.priority, owned.task.head().deadline);
+    gate.place(rank, (&owned.namespace, owned.workflow.name()), id, step)
 }
 
 fn refused(step: StepId) -> Event {

@@ -19,6 +19,7 @@ pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) namespace: Arc<str>,
     pub(crate) key: Option<Arc<str>>,
+    pub(crate) priority: i8,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) input: Payload,
     pub(crate) told: oneshot::Sender<Result<(TaskId, bool), Error>>,
@@ -75,6 +76,7 @@ impl<S: Store> Scheduler<S> {
             version: definition.version(),
             shape: new.workflow.shape(),
             key: new.key,
+            priority: new.priority,
             input: new.input,
             task,
             owner: owned.is_some().then(|| self.shared.lease.node()),
@@ -87,6 +89,8 @@ impl<S: Store> Scheduler<S> {
     fn begin(&mut self, new: &NewTask, task: Task) -> (Owned, Folded) {
         let mut owned = Owned {
             workflow: Arc::clone(&new.workflow),
+            namespace: Arc::clone(&new.namespace),
+            priority: new.priority,
             task,
             epoch: 1,
             revision: 0,

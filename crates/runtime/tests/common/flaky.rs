@@ -169,9 +169,10 @@ impl Parked for Flaky {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
-        flaky!(self, claim, self.store.claim_parked(node, service, most))
+        flaky!(self, claim, self.store.claim_parked(node, service, from, most))
     }
     fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {
         self.store.parked()

@@ -239,6 +239,7 @@ pub fn new(workflow: &Arc<Workflow>) -> New {
         workflow: Arc::clone(workflow),
         namespace: Arc::from(""),
         key: None,
+        priority: 0,
         input: Payload::from(b"1".as_slice()),
     }
 }

@@ -59,6 +59,7 @@ macro_rules! conformance {
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
         $crate::conformance_of!($harness; parked: what_is_parked_is_claimed_nearest_deadline_first,
+            what_is_parked_is_claimed_highest_priority_first,
             who_parked_a_task_has_it_no_more, what_is_parked_wakes_for_mail_and_at_its_time,
             what_is_recovered_or_at_rest_is_not_parked);
         $crate::conformance_of!($harness; circuit: a_circuit_is_written_by_who_has_read_it_last);
@@ -162,6 +163,7 @@ pub(crate) fn submission(number: u128, now: Time) -> Submission {
         version: 1,
         shape: workflow().shape(),
         key: None,
+        priority: 0,
         input: bytes("an order"),
         task: Task::new(&workflow(), now),
         owner: None,

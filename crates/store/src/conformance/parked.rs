@@ -17,9 +17,18 @@ fn park(stored: &Stored, service: &str, until: Time) -> Write {
 
 /// Submits tasks with these deadlines, and parks all of them.
 async fn parked<S: Store>(store: &Tried<'_, S>, service: &str, tasks: &[(u128, Option<u64>)]) -> Vec<Stored> {
+    parked_with(store, service, 0, tasks).await
+}
+
+async fn parked_with<S: Store>(
+    store: &Tried<'_, S>,
+    service: &str,
+    priority: i8,
+    tasks: &[(u128, Option<u64>)],
+) -> Vec<Stored> {
     let now = store.now().await;
     for (number, deadline) in tasks {
-        let new = submission(*number, now);
+        let new = Submission { priority, ..submission(*number, now) };
         let head = Head { deadline: deadline.map(|time| now + s(time)), ..new.task.head().clone() };
         let task = Task::from_rows(head, new.task.steps().to_vec());
         ok(store.0.submit(vec![Submission { task, owner: Some(A), ..new }]).await);
@@ -34,8 +43,18 @@ async fn parked<S: Store>(store: &Tried<'_, S>, service: &str, tasks: &[(u128, O
 }
 
 async fn claim<S: Store>(store: &Tried<'_, S>, node: NodeId, service: &str, most: usize) -> Vec<Claimed> {
+    claim_from(store, node, service, Time::from_millis(0), most).await
+}
+
+async fn claim_from<S: Store>(
+    store: &Tried<'_, S>,
+    node: NodeId,
+    service: &str,
+    from: Time,
+    most: usize,
+) -> Vec<Claimed> {
     ok(store.0.renew(node, s(30)).await);
-    ok(store.0.claim_parked(node, Arc::from(service), most).await)
+    ok(store.0.claim_parked(node, Arc::from(service), from, most).await)
 }
 
 async fn counts<S: Store>(store: &Tried<'_, S>) -> Vec<(String, u64)> {
@@ -62,6 +81,19 @@ pub async fn what_is_parked_is_claimed_nearest_deadline_first<H: Harness>(harnes
     assert!(claim(&store, A, "c", 9).await.is_empty() && claim(&store, A, "a", 0).await.is_empty());
     assert_eq!(numbers(&claim(&store, A, "a", 9).await), [2, 1, 4]);
     assert_eq!(counts(&store).await, [("b".to_owned(), 1)]);
+}
+
+/// W8: a higher priority goes before a nearer deadline. Those whose deadline is too near can be left alone.
+pub async fn what_is_parked_is_claimed_highest_priority_first<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    parked_with(&store, "a", -128, &[(1, Some(10))]).await;
+    parked_with(&store, "a", 0, &[(2, Some(20)), (3, None)]).await;
+    let high = parked_with(&store, "a", 127, &[(4, None), (5, Some(90)), (6, Some(30))]).await;
+    assert!(high.iter().all(|stored| stored.priority == 127));
+    let now = store.now().await;
+    assert_eq!(numbers(&claim_from(&store, A, "a", now + s(31), 2).await), [5, 4]);
+    assert_eq!(numbers(&claim_from(&store, A, "a", now + s(11), 9).await), [6, 2, 3]);
+    assert_eq!(numbers(&claim(&store, A, "a", 9).await), [1]);
 }
 
 /// What parks a task is guarded as any write is, and so is what whoever parked it does later.

@@ -97,6 +97,7 @@ impl World {
             version: 1,
             shape: 0,
             key: None,
+            priority: 0,
             input: Payload::from(&b""[..]),
             task: Task::new(&definition, now),
             owner: None,

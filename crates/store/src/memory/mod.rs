@@ -149,9 +149,10 @@ impl Parked for Memory {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
-        ready(Ok(self.shelf().claim_parked(node, &service, most)))
+        ready(Ok(self.shelf().claim_parked(node, &service, from, most)))
     }
 
     fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {

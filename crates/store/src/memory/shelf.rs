@@ -1,5 +1,6 @@
 //! One operation after the other, under the lock.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use steadfast_engine::Time;
@@ -47,6 +48,7 @@ impl Shelf {
             version: new.version,
             shape: new.shape,
             key: new.key,
+            priority: new.priority,
             task: new.task,
             epoch: u64::from(new.owner.is_some()),
             revision: 0,
@@ -88,11 +90,18 @@ impl Shelf {
         self.take(node, most, free)
     }
 
-    pub(super) fn claim_parked(&mut self, node: NodeId, service: &str, most: usize) -> Vec<Claimed> {
-        let parked = self.parked().filter(|(on, _)| *on == service);
+    pub(super) fn claim_parked(
+        &mut self,
+        node: NodeId,
+        service: &str,
+        from: Time,
+        most: usize,
+    ) -> Vec<Claimed> {
         let last = Time::from_millis(u64::MAX);
-        let order = |stored: &Stored| (stored.task.head().deadline.unwrap_or(last), stored.id);
-        let parked = parked.map(|(_, stored)| order(stored)).collect();
+        let deadline = |stored: &Stored| stored.task.head().deadline.unwrap_or(last);
+        let wanted = |(on, stored): &(&str, &Stored)| *on == service && deadline(stored) >= from;
+        let order = |stored: &Stored| ((Reverse(stored.priority), deadline(stored)), stored.id);
+        let parked = self.parked().filter(wanted).map(|(_, stored)| order(stored)).collect();
         self.take(node, most, parked)
     }
 
@@ -103,10 +112,10 @@ impl Shelf {
     }
 
     /// Gives a node the first of these tasks.
-    fn take(&mut self, node: NodeId, most: usize, mut free: Vec<(Time, TaskId)>) -> Vec<Claimed> {
+    fn take<O: Ord>(&mut self, node: NodeId, most: usize, mut free: Vec<(O, TaskId)>) -> Vec<Claimed> {
         free.sort_unstable();
         free.truncate(most);
-        let claim = |(_, id): (Time, TaskId)| {
+        let claim = |(_, id): (O, TaskId)| {
             let mail = self.unread(id).cloned().collect();
             let stored = self.tasks.get_mut(&id)?;
             stored.epoch += 1;

@@ -95,9 +95,10 @@ impl Parked for Gate {
         &self,
         node: NodeId,
         service: Arc<str>,
+        from: Time,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send {
-        self.pass(true, self.store.claim_parked(node, service, most))
+        self.pass(true, self.store.claim_parked(node, service, from, most))
     }
 
     fn parked(&self) -> impl Future<Output = Result<Vec<(Arc<str>, u64)>, Error>> + Send {

@@ -81,6 +81,7 @@ async fn first_life(lived: &Lived<'_>, gate: &Gate) -> Option<Result<Ended, Stri
             workflow: Arc::clone(&lived.workflow),
             namespace: Arc::from(""),
             key: None,
+            priority: 0,
             input: Arc::clone(lived.input),
         };
         let task = node.submit(new).await.map_err(|error| error.to_string())?.task;
