@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 use super::Seen;
 
-/// How well anybody can know the time: the coarse clock of the machine, and whole milliseconds.
-const CLOCK_STEP: f64 = 0.01;
+/// So long before a call it has to be decided whose it is: that is written first. The ramp gives its turns up to 50 ms ahead,
+/// and the machine's coarse clock is off by up to 10 ms.
+const DECIDED_AHEAD: f64 = 0.06;
 
 /// How many more deadlines an offline schedule would have met: one that makes its calls at the very moments at which calls
 /// that went well were made, and always takes the nearest deadline that can still be met. For calls of one length there is
@@ -33,7 +34,7 @@ fn met_offline(seen: &Seen, call: f64) -> Vec<bool> {
             waiting.push(Reverse((Order(seen.tasks[nth].deadline.unwrap_or(f64::INFINITY)), nth)));
         }
         while let Some(Reverse((deadline, nth))) = waiting.pop() {
-            if slot + call + CLOCK_STEP < deadline.0 {
+            if slot + call + DECIDED_AHEAD < deadline.0 {
                 met[nth] = true;
                 break;
             }

@@ -197,7 +197,7 @@ impl Both {
             }
             3 => {
                 let (node, service, most) = (self.node(), self.service(), self.rng.usize(0..4));
-                let from = self.clock.now() + Duration::from_secs(self.rng.u64(0..3) * 1_000);
+                let from = if self.rng.bool() { Time::from_millis(0) } else { self.clock.now() };
                 self.unparked += same!(self, claim_parked(node, service, from, most)).len();
                 same!(self, parked());
             }
