@@ -42,6 +42,7 @@ pub fn figures(plan: &Plan, seen: &Seen, name: &str) -> Vec<Figure> {
             "deadlines met fewer than by an offline schedule",
             edf::missed_for_nothing(seen, plan.call.as_secs_f64()),
         ),
+        figure("calls done too late", number(in_vain(seen)), "calls"),
         figure("deadlines missed", number(missed(seen)), "tasks"),
     ]
 }
@@ -49,6 +50,12 @@ pub fn figures(plan: &Plan, seen: &Seen, name: &str) -> Vec<Figure> {
 #[expect(clippy::cast_precision_loss, reason = "some thousands")]
 fn number(count: usize) -> f64 {
     count as f64
+}
+
+/// Calls that the service did, for tasks that did not complete.
+fn in_vain(seen: &Seen) -> usize {
+    let done = seen.calls.iter().filter(|call| call.done).count();
+    done.saturating_sub(seen.tasks.iter().filter(|task| task.completed).count())
 }
 
 /// Tasks that were not done in time: while the service was away nobody could.

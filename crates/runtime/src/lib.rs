@@ -8,6 +8,7 @@
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
+mod circuits;
 mod clock;
 mod error;
 mod handler;
@@ -24,6 +25,7 @@ mod supervisor;
 mod watch;
 mod workflow;
 
+pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};
 pub use message::Request;

@@ -12,6 +12,7 @@ use steadfast_store::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{self, Lease};
@@ -81,22 +82,27 @@ impl<S: Store> Node<S> {
             lease,
             counters: Counters::default(),
             watchers: Watchers::default(),
+            board: Arc::new(Board::new(inbox.clone())),
             inbox,
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
         let parked = shared.store.parked().await?;
-        let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked);
+        let circuits = Circuits::new(&shared);
+        circuits.round().await;
+        let releases = circuits::releases(&shared).await?;
+        let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked, &releases);
+        let circuits = tokio::spawn(circuits.keep_going());
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
-        let loops = [lease.abort_handle(), supervisor.abort_handle()];
+        let loops = [lease.abort_handle(), supervisor.abort_handle(), circuits.abort_handle()];
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
             let _ends = ends;
             scheduler.run(messages).await;
         });
-        let loops = vec![scheduler, lease, supervisor];
+        let loops = vec![scheduler, lease, supervisor, circuits];
         Ok(Self { shared, loops })
     }
 
@@ -116,6 +122,14 @@ impl<S: Store> Node<S> {
     #[must_use]
     pub fn workflow(&self, name: &str, version: u32) -> Option<&Arc<Workflow>> {
         self.shared.workflows.get(name, version)
+    }
+
+    /// What the store knows of services' circuits: it outlives nodes.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn circuits(&self) -> Result<Vec<CircuitRecord>, Error> {
+        Ok(circuits::read(&self.shared).await?)
     }
 
     /// The store's time.
@@ -304,7 +318,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 2],
+    loops: [AbortHandle; 3],
 }
 
 impl<S> Drop for Ends<S> {

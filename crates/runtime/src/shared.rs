@@ -7,6 +7,7 @@ use steadfast_resilience::clock::Clock;
 use steadfast_store::{Error, Store};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::circuits::Board;
 use crate::clock::StoreClock;
 use crate::lease::Lease;
 use crate::scheduler::Inbox;
@@ -25,6 +26,7 @@ pub(crate) struct Shared<S> {
     pub(crate) counters: Counters,
     pub(crate) watchers: Watchers,
     pub(crate) inbox: UnboundedSender<Inbox>,
+    pub(crate) board: Arc<Board>,
 }
 
 impl<S: Store> Shared<S> {

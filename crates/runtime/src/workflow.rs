@@ -231,6 +231,15 @@ impl Workflows {
         Ok(())
     }
 
+    /// All services, each once.
+    pub(crate) fn services(&self) -> Vec<&Service> {
+        let mut seen = std::collections::BTreeMap::new();
+        for service in self.all().flat_map(|workflow| &workflow.services) {
+            seen.entry(service.name()).or_insert(service);
+        }
+        seen.into_values().collect()
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Workflow>> {
         self.by_name.values().flatten()
     }

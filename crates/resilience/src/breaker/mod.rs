@@ -103,6 +103,12 @@ impl Breaker {
         self.core.refuses_at(now).then(|| self.core.next_probe_in(now).unwrap_or(Duration::MAX))
     }
 
+    /// Says that somebody waits for this breaker who does not call while it is open. Among instances that share a breaker,
+    /// only one with calls to make is given the right to probe.
+    pub fn somebody_waits(&self) {
+        self.core.wanted.store(true, crate::sync::Ordering::Relaxed);
+    }
+
     /// How many calls go through at a time when half-open.
     #[must_use]
     pub fn probes_at_once(&self) -> u16 {

@@ -85,6 +85,13 @@ impl Ramp {
         ramp
     }
 
+    /// Goes on at this stage: for a process that died over a ramp.
+    #[must_use]
+    pub fn at_stage(mut self, stage: u32) -> Self {
+        self.stage = stage;
+        self
+    }
+
     fn stage_lasts(&mut self) -> Duration {
         STAGE.mul_f64(1.0 + SPREAD * self.rng.unit())
     }

@@ -32,6 +32,7 @@ pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
+use crate::circuits::Release;
 use crate::shared::Shared;
 use asked::Asked;
 use doubt::Doubt;
@@ -113,8 +114,19 @@ pub(crate) struct Scheduler<S> {
 
 impl<S: Store> Scheduler<S> {
     /// A scheduler over a store with so many open tasks, and tasks that are parked on these services.
-    pub(crate) fn new(shared: Arc<Shared<S>>, open: u64, parked: &[(Arc<str>, u64)]) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared<S>>,
+        open: u64,
+        parked: &[(Arc<str>, u64)],
+        releases: &HashMap<Arc<str>, Release>,
+    ) -> Self {
         let mut gates = gate::all(&shared.workflows);
+        let now = shared.clock.now();
+        for (service, release) in releases {
+            if let Some(gate) = gates.get_mut(service) {
+                gate.resume(*release, now);
+            }
+        }
         for (service, _) in parked {
             if let Some(gate) = gates.get_mut(service) {
                 gate.has_parked();
@@ -199,6 +211,7 @@ impl<S: Store> Scheduler<S> {
             self.claim_more();
             self.send();
             self.publish();
+            self.shared.board.has_work(!self.owned.is_empty());
             while self.agents.try_join_next().is_some() {}
             if self.is_stopping() {
                 if self.is_idle() || now >= ends_at {

@@ -21,6 +21,9 @@ impl<S: Store> Scheduler<S> {
         let (mut shut, mut wanting) = (Vec::new(), Vec::new());
         for (service, gate) in &mut self.gates {
             shut.extend(gate.look(now, time));
+            if let Some(release) = gate.news() {
+                self.shared.board.put(service, release);
+            }
             if let Some((wants, from)) = gate.wants() {
                 wanting.push((Arc::clone(service), wants, from));
             }

@@ -25,6 +25,7 @@ use steadfast_store::TaskId;
 use line::Line;
 pub(super) use line::{Place, Rank};
 
+use crate::circuits::Release;
 use crate::service::Service;
 use crate::workflow::Workflows;
 
@@ -97,6 +98,8 @@ pub(super) struct Gate {
     /// Whether those are asked for too that can hardly be done in time: nobody else waits.
     fetches_all: bool,
     seed: u64,
+    /// What was last told of it.
+    told: Release,
 }
 
 /// One for each service of all workflows.
@@ -135,6 +138,7 @@ impl Gate {
             fetching: 0,
             fetches_all: false,
             seed: 0,
+            told: Release::default(),
         }
     }
 
@@ -144,6 +148,26 @@ impl Gate {
 
     pub(super) fn is_shut(&self) -> bool {
         matches!(self.phase, Phase::Shut)
+    }
+
+    /// Goes on as it was when the process before ended.
+    pub(super) fn resume(&mut self, release: Release, now: Moment) {
+        (self.before, self.told) = (release.steady, release);
+        if let Some(stage) = release.stage {
+            self.has_parked();
+            let ramp = Ramp::begin(self.before, now, now.as_nanos()).at_stage(stage);
+            self.phase = Phase::Ramping(Box::new(ramp));
+        }
+    }
+
+    /// What others have to know of it, if that has changed since it was last asked.
+    pub(super) fn news(&mut self) -> Option<Release> {
+        let stage = match &self.phase {
+            Phase::Ramping(ramp) => Some(ramp.stage()),
+            _ => None,
+        };
+        let release = Release { steady: self.before, stage };
+        (std::mem::replace(&mut self.told, release) != release).then_some(release)
     }
 
     // ---- how it turns ----
@@ -179,6 +203,11 @@ impl Gate {
         let probes = state == State::HalfOpen || !refuses;
         let was_shut = self.is_shut();
         self.phase = if probes { Phase::Probing } else { Phase::Shut };
+        if let Some(breaker) = self.breaker()
+            && (self.parked || !self.line.is_empty())
+        {
+            breaker.somebody_waits();
+        }
         match self.phase {
             Phase::Shut if !was_shut => self.line.iter().copied().collect(),
             _ => Vec::new(),

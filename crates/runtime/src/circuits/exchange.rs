@@ -1,0 +1,102 @@
+//! The store as the place where breakers exchange what they know.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use steadfast_resilience::breaker::share::{
+    Exchange, ExchangeError, InstanceId, News, Offer, ProbeRight, Swap,
+};
+use steadfast_store::{Circuit, Error, Kept, Store};
+
+use super::record::Body;
+use crate::shared::Shared;
+
+/// Tries when others write the same circuit at the same time.
+const TRIES: usize = 5;
+
+pub(super) struct InStore<S> {
+    shared: Arc<Shared<S>>,
+    /// The service of each breaker.
+    services: HashMap<Arc<str>, Arc<str>>,
+    /// What was last told of each gate: it is written when it changes.
+    told: Mutex<HashMap<Arc<str>, super::Release>>,
+}
+
+impl<S: Store> InStore<S> {
+    pub(super) fn new(shared: Arc<Shared<S>>, services: HashMap<Arc<str>, Arc<str>>) -> Self {
+        Self { shared, services, told: Mutex::default() }
+    }
+
+    async fn take(&self, instance: InstanceId, offers: Vec<Offer>) -> Result<Vec<News>, Error> {
+        let known = self.shared.store.circuits().await?;
+        let mut known: HashMap<_, _> =
+            known.into_iter().map(|circuit| (Arc::clone(&circuit.service), circuit)).collect();
+        let mut news: Vec<_> =
+            offers.iter().map(|_| News { others: Vec::new(), probe: ProbeRight::NotAsked }).collect();
+        let mut left: Vec<_> = (0..offers.len()).collect();
+        for _ in 0..TRIES {
+            let (mut batch, mut written) = (Vec::new(), Vec::new());
+            for nth in left.drain(..) {
+                let offer = &offers[nth];
+                let Some(service) = self.services.get(&offer.breaker) else { continue };
+                let (version, mut body) = known
+                    .get(service)
+                    .map_or((0, Body::default()), |circuit| (circuit.version, Body::unpack(&circuit.body)));
+                let (heard, is_new) = body.swap(instance, offer, self.changed(service), self.shared.now());
+                news[nth] = heard;
+                if is_new {
+                    batch.push(Circuit { service: Arc::clone(service), version, body: body.pack() });
+                    written.push(nth);
+                }
+            }
+            if batch.is_empty() {
+                return Ok(news);
+            }
+            let services: Vec<_> = batch.iter().map(|circuit| Arc::clone(&circuit.service)).collect();
+            steadfast_store::failpoint!("circuit.before_keep");
+            let kept = self.shared.store.keep(batch).await?;
+            steadfast_store::failpoint!("circuit.after_keep");
+            for ((nth, service), kept) in written.into_iter().zip(services).zip(kept) {
+                match kept {
+                    Kept::Done(_) => self.is_told(&service),
+                    Kept::Other(other) => {
+                        match other {
+                            Some(circuit) => drop(known.insert(service, circuit)),
+                            None => drop(known.remove(&service)),
+                        }
+                        left.push(nth);
+                    }
+                }
+            }
+            if left.is_empty() {
+                return Ok(news);
+            }
+        }
+        // The next round tells it.
+        Ok(news)
+    }
+
+    /// What a gate has to say that is not told yet.
+    fn changed(&self, service: &Arc<str>) -> Option<super::Release> {
+        let release = self.shared.board.release(service)?;
+        (self.told().get(service) != Some(&release)).then_some(release)
+    }
+
+    fn is_told(&self, service: &Arc<str>) {
+        if let Some(release) = self.shared.board.release(service) {
+            self.told().insert(Arc::clone(service), release);
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, super::Release>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> Exchange for InStore<S> {
+    fn swap(&self, instance: InstanceId, offers: Vec<Offer>) -> Swap<'_> {
+        Box::pin(
+            async move { self.take(instance, offers).await.map_err(|error| ExchangeError(Box::new(error))) },
+        )
+    }
+}

@@ -1,0 +1,186 @@
+//! Services' circuits in the store: what is known of them outlives the process, and all nodes go by it.
+//!
+//! Each node decides from its own breakers. This loop takes rounds beside: it tells the store what has changed here, and hears
+//! what has changed elsewhere. A round is taken at once when a breaker or a gate changes, and twice a second while the node
+//! has work; a node without work asks for nothing. While the store is silent each node goes on with what it knows.
+
+mod exchange;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use steadfast_engine::Time;
+use steadfast_resilience::Breaker;
+use steadfast_resilience::breaker::share::{InstanceId, Sharing};
+use steadfast_store::{Error, Store};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use record::Past;
+pub(crate) use record::Release;
+
+use crate::scheduler::Inbox;
+use crate::shared::Shared;
+use exchange::InStore;
+use record::Body;
+
+/// How often a node with work hears what the others know.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// What the scheduler and the breakers tell this loop.
+#[derive(Debug)]
+pub(crate) struct Board {
+    has_work: AtomicBool,
+    /// What the gates have to say, by service.
+    releases: Mutex<HashMap<Arc<str>, Release>>,
+    changed: Notify,
+    inbox: UnboundedSender<Inbox>,
+}
+
+impl Board {
+    pub(crate) fn new(inbox: UnboundedSender<Inbox>) -> Self {
+        Self { has_work: AtomicBool::new(false), releases: Mutex::default(), changed: Notify::new(), inbox }
+    }
+
+    /// Whether the node has anything to do.
+    pub(crate) fn has_work(&self, has_work: bool) {
+        if self.has_work.swap(has_work, Ordering::Relaxed) != has_work && has_work {
+            self.changed.notify_one();
+        }
+    }
+
+    /// How a service's gate stands: told when that changes.
+    pub(crate) fn put(&self, service: &Arc<str>, release: Release) {
+        self.releases().insert(Arc::clone(service), release);
+        self.changed.notify_one();
+    }
+
+    fn release(&self, service: &str) -> Option<Release> {
+        self.releases().get(service).copied()
+    }
+
+    fn releases(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Release>> {
+        self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A breaker has changed: the gates look at it, and the others hear of it.
+    fn breaker_changed(&self) {
+        self.changed.notify_one();
+        let _ = self.inbox.send(Inbox::Look);
+    }
+}
+
+/// One service's circuit, as the store has it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CircuitRecord {
+    /// Which service.
+    pub service: Arc<str>,
+    /// The state that it had last, in words.
+    pub state: String,
+    /// Until when it stays open, if it has an end.
+    pub open_until: Option<Time>,
+    /// Recoveries that failed since it was last closed.
+    pub failed_recoveries: u32,
+    /// Who set it by hand and why, if somebody did.
+    pub forced_by: Option<(String, String)>,
+    /// Calls a second before it opened.
+    pub steady: Option<f64>,
+    /// The stage of the ramp, while one is under way.
+    pub stage: Option<u32>,
+    /// What happened to it lately, oldest first.
+    pub history: Vec<Past>,
+}
+
+/// All circuits that the store knows.
+pub(crate) async fn read<S: Store>(shared: &Shared<S>) -> Result<Vec<CircuitRecord>, Error> {
+    let circuits = shared.store.circuits().await?;
+    Ok(circuits.iter().map(|circuit| Body::unpack(&circuit.body).record(&circuit.service)).collect())
+}
+
+/// How releases stood when the last node stopped, by service.
+pub(crate) async fn releases<S: Store>(shared: &Shared<S>) -> Result<HashMap<Arc<str>, Release>, Error> {
+    let circuits = shared.store.circuits().await?;
+    let release = |circuit: steadfast_store::Circuit| {
+        let release = Body::unpack(&circuit.body).release;
+        (circuit.service, release)
+    };
+    Ok(circuits.into_iter().map(release).collect())
+}
+
+/// The breakers of all services that this node shares, by service.
+fn breakers<S: Store>(shared: &Shared<S>) -> Vec<(Arc<str>, Breaker)> {
+    let services = shared.workflows.services();
+    services
+        .into_iter()
+        .filter_map(|service| Some((Arc::from(service.name()), service.pipeline().breaker()?)))
+        .collect()
+}
+
+/// Breakers of services, in step with those of other nodes and of nodes before.
+pub(crate) struct Circuits<S> {
+    shared: Arc<Shared<S>>,
+    sharing: Option<Sharing>,
+    breakers: Vec<Breaker>,
+}
+
+impl<S: Store> Circuits<S> {
+    pub(crate) fn new(shared: &Arc<Shared<S>>) -> Self {
+        let breakers = breakers(shared);
+        let board: Weak<Board> = Arc::downgrade(&shared.board);
+        let instance = InstanceId(instance_of(shared.lease.node().as_u128()));
+        let named = breakers
+            .iter()
+            .map(|(service, breaker)| (Arc::from(breaker.name()), Arc::clone(service)))
+            .collect();
+        let store = InStore::new(Arc::clone(shared), named);
+        let mut sharing = Sharing::new(Arc::new(store), instance, EVERY);
+        for (_, breaker) in &breakers {
+            sharing = sharing.with(breaker);
+            let board = board.clone();
+            breaker.on_change(move |_| {
+                if let Some(board) = board.upgrade() {
+                    board.breaker_changed();
+                }
+            });
+        }
+        let breakers: Vec<_> = breakers.into_iter().map(|(_, breaker)| breaker).collect();
+        Self { shared: Arc::clone(shared), sharing: (!breakers.is_empty()).then_some(sharing), breakers }
+    }
+
+    /// Takes a round: tells the store, and hears from it.
+    pub(crate) async fn round(&self) {
+        let Some(sharing) = &self.sharing else { return };
+        if let Err(error) = sharing.round().await {
+            tracing::warn!(error = &*error.0, "circuits are not shared for now: the store does not answer");
+        }
+    }
+
+    /// Takes rounds until it is dropped.
+    pub(crate) async fn keep_going(self) {
+        if self.sharing.is_none() {
+            return;
+        }
+        let board = Arc::clone(&self.shared.board);
+        loop {
+            let all_well = self.breakers.iter().all(Breaker::is_closed);
+            let idle = all_well && !board.has_work.load(Ordering::Relaxed);
+            tokio::select! {
+                () = board.changed.notified() => {}
+                () = self.shared.clock.sleep(EVERY), if !idle => {}
+            }
+            self.round().await;
+        }
+    }
+}
+
+/// A node's number among those that share: both halves of its id.
+#[expect(clippy::cast_possible_truncation, reason = "the halves are folded")]
+fn instance_of(node: u128) -> u64 {
+    (node >> 64) as u64 ^ node as u64
+}
