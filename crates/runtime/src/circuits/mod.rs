@@ -71,7 +71,7 @@ impl Board {
     /// A breaker has changed: the gates look at it, and the others hear of it.
     fn breaker_changed(&self) {
         self.changed.notify_one();
-        let _ = self.inbox.send(Inbox::Look);
+        let _ = self.inbox.send(Inbox::Gates);
     }
 }
 
@@ -156,8 +156,20 @@ impl<S: Store> Circuits<S> {
     /// Takes a round: tells the store, and hears from it.
     pub(crate) async fn round(&self) {
         let Some(sharing) = &self.sharing else { return };
+        // What is parked can be had by any node: each of them has calls to make.
+        let mut some_are_open = false;
+        for breaker in &self.breakers {
+            if !breaker.is_closed() {
+                some_are_open = true;
+                breaker.somebody_waits();
+            }
+        }
         if let Err(error) = sharing.round().await {
             tracing::warn!(error = &*error.0, "circuits are not shared for now: the store does not answer");
+        }
+        if some_are_open {
+            // The right to probe may have come, or gone.
+            let _ = self.shared.board.inbox.send(Inbox::Gates);
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) enum Inbox {
     Judged(TaskId, Event),
     /// There may be something to claim, or mail.
     Look,
+    /// A circuit has changed: the gates are to be looked at.
+    Gates,
     /// Submissions are stored, or not.
     Stored(Vec<TaskId>, Result<Vec<steadfast_store::Submitted>, Error>),
     /// Writes are done, or not, each by the epoch that it was made under.
@@ -231,6 +233,8 @@ impl<S: Store> Scheduler<S> {
             Inbox::Ended(ended) => self.ended(ended),
             Inbox::Judged(task, event) => self.judged(task, event),
             Inbox::Look => self.look(),
+            // They are looked at in any case.
+            Inbox::Gates => {}
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),

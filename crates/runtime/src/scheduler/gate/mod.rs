@@ -203,11 +203,6 @@ impl Gate {
         let probes = state == State::HalfOpen || !refuses;
         let was_shut = self.is_shut();
         self.phase = if probes { Phase::Probing } else { Phase::Shut };
-        if let Some(breaker) = self.breaker()
-            && (self.parked || !self.line.is_empty())
-        {
-            breaker.somebody_waits();
-        }
         match self.phase {
             Phase::Shut if !was_shut => self.line.iter().copied().collect(),
             _ => Vec::new(),
