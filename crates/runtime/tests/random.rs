@@ -156,8 +156,8 @@ fn random_workflow(rng: &mut fastrand::Rng, world: &Arc<World>) -> Arc<Workflow>
         let condition = condition(world, seen, holds);
         codes.push(Code {
             condition: conditional.then_some(condition),
-            run: handler(world),
             undo: undo.then(|| handler(world)),
+            ..Code::new(handler(world))
         });
         services.push(service("svc").most_running(rng.usize(1..4)));
     }

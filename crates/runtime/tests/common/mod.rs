@@ -193,7 +193,7 @@ impl Flow {
             let undo =
                 undo.map(|script| handler(format!("undo {}", step.name()), self.books.clone(), script));
             builder = builder.step(step);
-            codes.push(Code { condition, run, undo });
+            codes.push(Code { condition, undo, ..Code::new(run) });
             services.push(service);
         }
         let workflow = Workflow::new(builder.build().unwrap(), codes, services).unwrap();
