@@ -155,7 +155,10 @@ impl Owned {
                 (Event::Claimed, None)
             }
         };
-        self.waiting.push_back(Happening { event, output, mail: Some(mail.id) });
+        // It was stored before anybody has written that something is due: it comes first.
+        let is_due = |happening: &Happening| matches!(happening.event, Event::Due { .. });
+        let place = self.waiting.iter().position(is_due).unwrap_or(self.waiting.len());
+        self.waiting.insert(place, Happening { event, output, mail: Some(mail.id) });
     }
 
     /// What the code of a step may read and is not in memory.

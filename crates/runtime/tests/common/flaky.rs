@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadfast_engine::Time;
+use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
     Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks,
@@ -24,6 +24,17 @@ pub struct Flaky {
     pub held: tokio::sync::watch::Sender<&'static str>,
     /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
     slow: Arc<std::sync::atomic::AtomicU64>,
+    /// What was committed, in its order.
+    pub log: Arc<Mutex<Vec<Commit>>>,
+}
+
+/// Something that was committed.
+#[derive(Clone, Debug)]
+pub enum Commit {
+    /// Mail for a task.
+    Mail(TaskId),
+    /// Rows of steps.
+    Steps(TaskId, Vec<(StepId, Record)>),
 }
 
 impl Flaky {
@@ -39,6 +50,7 @@ impl Flaky {
             gate,
             held,
             slow: Arc::default(),
+            log: Arc::default(),
         }
     }
 
@@ -88,6 +100,22 @@ impl Flaky {
         self.slow.store(0, std::sync::atomic::Ordering::SeqCst);
     }
 
+    async fn write_logged(&self, batch: Vec<Write>) -> Result<Vec<Written>, Error> {
+        let steps: Vec<_> = batch.iter().map(|write| (write.task, write.steps.clone())).collect();
+        let written = self.store.write(batch).await?;
+        let done = steps.into_iter().zip(&written).filter(|(_, done)| matches!(done, Written::Done(_)));
+        self.log.lock().unwrap().extend(done.map(|((task, steps), _)| Commit::Steps(task, steps)));
+        Ok(written)
+    }
+
+    async fn post_logged(&self, batch: Vec<Message>) -> Result<Vec<Posted>, Error> {
+        let tasks: Vec<_> = batch.iter().map(|message| message.task).collect();
+        let posted = self.store.post(batch).await?;
+        let done = tasks.into_iter().zip(&posted).filter(|(_, done)| matches!(done, Posted::Done(_)));
+        self.log.lock().unwrap().extend(done.map(|(task, _)| Commit::Mail(task)));
+        Ok(posted)
+    }
+
     /// `Some(true)`: fail after it was done.
     fn fate(&self, call: &str) -> Option<bool> {
         let mut next = self.next.lock().unwrap();
@@ -130,7 +158,7 @@ impl Tasks for Flaky {
         flaky!(self, claim, self.store.claim(node, most))
     }
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
-        flaky!(self, write, self.store.write(batch))
+        flaky!(self, write, self.write_logged(batch))
     }
     fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
         flaky!(self, owned, self.store.owned(node))
@@ -154,7 +182,7 @@ impl Tasks for Flaky {
 
 impl Mailbox for Flaky {
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
-        flaky!(self, post, self.store.post(batch))
+        flaky!(self, post, self.post_logged(batch))
     }
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         flaky!(self, unread, self.store.unread(node, most))
