@@ -97,7 +97,9 @@ async fn a_task_starts_at_its_time_and_its_deadline_counts_from_then() {
     let store = memory();
     let first = node(store.clone(), &workflow).await;
     let began = first.now();
-    for (start, late) in [(Start::After(s(7)), ms(5)), (Start::At(began + s(3_600)), s(6)), (Start::At(began), ms(5))] {
+    for (start, late) in
+        [(Start::After(s(7)), ms(5)), (Start::At(began + s(3_600)), s(6)), (Start::At(began), ms(5))]
+    {
         let asked = first.now();
         let start_at = match start {
             Start::At(time) => time.max(asked),
@@ -195,8 +197,9 @@ async fn after_its_last_round_a_step_has_failed_and_a_condition_that_breaks_fail
             Box::pin(std::future::ready(Ok(Payload::default())))
         }))
     };
-    let (workflow, _) =
-        Flow::new("broken").coded(step("poll").repeat(repeat).nothing_to_undo(), service("svc"), broken).build();
+    let (workflow, _) = Flow::new("broken")
+        .coded(step("poll").repeat(repeat).nothing_to_undo(), service("svc"), broken)
+        .build();
     let second = node(memory(), &workflow).await;
     let ended = run(&second, &workflow).await;
     let words = ended.task.in_words(workflow.definition(), second.now());
