@@ -186,7 +186,13 @@ impl<S: Store> Node<S> {
         self.shared.tell(Inbox::Look);
         match posted.first() {
             Some(Posted::Done(_)) => Ok(()),
-            Some(Posted::AtRest) => Err(ErrorKind::Ended(task).into()),
+            Some(Posted::AtRest) => match request {
+                // It may have ended by the same signal, which was sent before.
+                Request::Signal { name, id, says } => {
+                    self.takes(task, name, id.as_deref(), says).await.map(drop)
+                }
+                _ => Err(ErrorKind::Ended(task).into()),
+            },
             Some(Posted::Unknown) | None => Err(ErrorKind::UnknownTask(task).into()),
         }
     }

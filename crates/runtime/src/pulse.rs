@@ -41,8 +41,10 @@ struct Beat {
 struct Heard {
     /// When it was heard of last.
     at: Moment,
-    /// How far it has come, if that was not sent to be stored.
-    unsaved: Option<Payload>,
+    /// How far it has come.
+    progress: Option<Payload>,
+    /// Whether that was not sent to be stored.
+    unsaved: bool,
     /// When that was sent last.
     saved_at: Option<Moment>,
 }
@@ -67,7 +69,7 @@ impl Pulse {
         clock: Clock,
         (task, step, attempt): (TaskId, StepId, u32),
     ) -> Self {
-        let heard = Mutex::new(Heard { at: clock.now(), unsaved: None, saved_at: None });
+        let heard = Mutex::new(Heard { at: clock.now(), progress: None, unsaved: false, saved_at: None });
         Self { beat: Arc::new(Beat { hears, clock, task, step, attempt, heard }) }
     }
 
@@ -94,7 +96,7 @@ impl Pulse {
         let now = clock.now();
         let is_due = {
             let mut heard = self.heard();
-            (heard.at, heard.unsaved) = (now, Some(progress));
+            (heard.at, heard.progress, heard.unsaved) = (now, Some(progress), true);
             heard.saved_at.is_none_or(|at| now.since(at) >= SAVE_EVERY)
         };
         if is_due {
@@ -103,11 +105,15 @@ impl Pulse {
         Ok(())
     }
 
-    /// How far an earlier attempt of this step had come when that was stored last.
+    /// How far this step has come: as an earlier try of this attempt said, or as it was stored last.
     ///
     /// # Errors
     /// The store's.
     pub async fn last_progress(&self) -> Result<Option<Payload>, Error> {
+        let told = self.heard().progress.clone();
+        if told.is_some() {
+            return Ok(told);
+        }
         self.beat.hears.saved(self.beat.task, self.beat.step).await
     }
 
@@ -116,7 +122,8 @@ impl Pulse {
         let unsaved = {
             let mut heard = self.heard();
             heard.saved_at = Some(self.beat.clock.now());
-            heard.unsaved.take()
+            let unsaved = std::mem::take(&mut heard.unsaved);
+            heard.progress.clone().filter(|_| unsaved)
         };
         if let Some(progress) = unsaved {
             let Beat { hears, task, step, attempt, .. } = &*self.beat;

@@ -142,10 +142,18 @@ async fn after_a_failure_the_next_attempt_reads_the_very_last_progress() {
     let (workflow, found, _) = reporting(long().max_calls(4), Duration::from_millis(10), Then::Fail);
     let mut settings = quick();
     settings.longest_wait = Duration::ZERO;
-    let node = node_with(memory(), &workflow, settings).await;
-    assert_eq!(state(&run(&node, &workflow).await), TaskState::Completed);
-    let found = found.lock().unwrap().clone();
-    assert_eq!((found.len(), found[1].0.as_deref()), (2, Some("5")));
+    let later = node_with(memory(), &workflow, settings).await;
+    let ended = run(&later, &workflow).await;
+    assert_eq!((state(&ended), ended.task.step(StepId::at(0)).attempt), (TaskState::Completed, 2));
+    let last = found.lock().unwrap().clone();
+    assert_eq!((last.len(), last[1].0.as_deref()), (2, Some("5")));
+    // And the next try of the same attempt.
+    let (workflow, found, _) = reporting(long(), Duration::from_millis(10), Then::Fail);
+    let in_place = node_with(memory(), &workflow, quick()).await;
+    let ended = run(&in_place, &workflow).await;
+    assert_eq!((state(&ended), ended.task.step(StepId::at(0)).attempt), (TaskState::Completed, 1));
+    let last = found.lock().unwrap().clone();
+    assert_eq!((last.len(), last[1].0.as_deref()), (2, Some("5")));
 }
 
 #[tokio::test(start_paused = true)]
