@@ -1,6 +1,6 @@
 //! Signals [W1]: they end waits, come early, late, twice and never, and race with timeouts.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 
@@ -10,12 +10,16 @@ use std::time::Duration;
 
 use common::flaky::{Commit, Flaky};
 use common::*;
-use steadfast_engine::{Step, StepId, StepState, TaskState};
+use steadfast_engine::{Step, StepId, StepState, TaskState, Time};
+use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{ErrorKind, Node, Request, Workflow};
 use steadfast_store::{Kind, MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
+use steadfast_store_sqlite::Sqlite;
 
 /// Tasks of the race; `RACES=n` takes another number.
 const RACES: usize = 10_000;
+/// Tasks of the race over a file: each round syncs many times.
+const RACES_IN_FILE: usize = 400;
 /// Tasks at a time.
 const AT_ONCE: usize = 200;
 
@@ -37,10 +41,27 @@ async fn output<S: Store>(node: &Node<S>, task: TaskId, step: u16) -> Option<Str
 #[test]
 fn a_signal_and_its_timeout_race_ten_thousand_times_and_the_one_that_was_stored_first_wins() {
     let races = std::env::var("RACES").map_or(RACES, |races| races.parse().unwrap());
+    race_often(races, memory);
+}
+
+#[test]
+fn a_signal_and_its_timeout_race_over_a_file_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = std::sync::atomic::AtomicU32::new(0);
+    race_often(RACES_IN_FILE, || {
+        let (clock, began) = (Clock::tokio(), Clock::tokio().now());
+        let now = move || Time::from_millis(1_000_000) + clock.now().since(began);
+        let nth = files.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Sqlite::open_inline(folder.path().join(format!("{nth}.db")), now).unwrap()
+    });
+}
+
+fn race_often<S: Store + Clone>(races: usize, store: impl Fn() -> S) {
     let (mut signalled, mut timed_out) = (0, 0);
     for round in 0..races / AT_ONCE {
+        let seed = u64::try_from(round).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let (by_signal, by_time) = runtime.unwrap().block_on(race(u64::try_from(round).unwrap()));
+        let (by_signal, by_time) = runtime.unwrap().block_on(async { race(store(), seed).await });
         (signalled, timed_out) = (signalled + by_signal, timed_out + by_time);
     }
     println!("{signalled} by their signal, {timed_out} by their timeout");
@@ -49,10 +70,10 @@ fn a_signal_and_its_timeout_race_ten_thousand_times_and_the_one_that_was_stored_
 }
 
 /// Some tasks, each with a signal around its timeout. How many had it, and how many had not.
-async fn race(seed: u64) -> (usize, usize) {
+async fn race<S: Store + Clone>(store: S, seed: u64) -> (usize, usize) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let (workflow, _) = waiting(Step::signal("go", "go").timeout(s(10)).or_none());
-    let store = Flaky::new(memory(), seed, 0).slow(rng.u64(0..4));
+    let store = Flaky::new(store, seed, 0).slow(rng.u64(0..4));
     let mut settings = quick();
     // Every other time the tasks are out of memory when their time comes.
     settings.release_after = if seed.is_multiple_of(2) { s(60) } else { s(1) };
@@ -218,7 +239,8 @@ async fn a_signal_that_is_sent_twice_under_one_id_ends_one_wait() {
     // At the same time: neither knows of the other.
     let (one, two) = (go(Some("7"), "1"), go(Some("7"), "1"));
     let (one, two) = tokio::join!(node.ask(task, &one), node.ask(task, &two));
-    (one.unwrap(), two.unwrap());
+    one.unwrap();
+    two.unwrap();
     assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
     assert_eq!(output(&node, task, 1).await.as_deref(), Some("null"), "the second wait had none");
 }

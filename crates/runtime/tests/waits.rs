@@ -1,7 +1,5 @@
 //! Waiting for a time, starting later, and rounds [W1, W8].
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod common;
 
 use std::sync::Arc;

@@ -47,7 +47,7 @@ fn approved() -> Workflow<u32, String> {
         .step("end", &service("svc"), move |cx| async move {
             cx.output(rest)?;
             let approval: Option<Approval> = cx.output(approval)?;
-            Ok::<_, Failure>(approval.map_or("nobody".to_owned(), |approval| approval.by))
+            Ok::<_, Failure>(approval.map_or_else(|| "nobody".to_owned(), |approval| approval.by))
         })
         .after((approval, rest))
         .nothing_to_undo()

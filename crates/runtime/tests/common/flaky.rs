@@ -6,13 +6,13 @@ use std::time::Duration;
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks,
-    Write, Written,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Store, Stored, Submission, Submitted, TaskId,
+    Tasks, Write, Written,
 };
 
 #[derive(Clone)]
-pub struct Flaky {
-    pub store: Memory,
+pub struct Flaky<S = Memory> {
+    pub store: S,
     rng: Arc<Mutex<fastrand::Rng>>,
     /// Of a thousand calls, so many fail.
     share: Arc<std::sync::atomic::AtomicU32>,
@@ -37,8 +37,8 @@ pub enum Commit {
     Steps(TaskId, Vec<(StepId, Record)>),
 }
 
-impl Flaky {
-    pub fn new(store: Memory, seed: u64, share: u32) -> Self {
+impl<S: Store + Clone> Flaky<S> {
+    pub fn new(store: S, seed: u64, share: u32) -> Self {
         let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
         let gate = tokio::sync::watch::Sender::new(true);
         let held = tokio::sync::watch::Sender::new("");
@@ -150,7 +150,7 @@ macro_rules! flaky {
     }};
 }
 
-impl Tasks for Flaky {
+impl<S: Store + Clone> Tasks for Flaky<S> {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
         flaky!(self, submit, self.store.submit(batch))
     }
@@ -180,7 +180,7 @@ impl Tasks for Flaky {
     }
 }
 
-impl Mailbox for Flaky {
+impl<S: Store + Clone> Mailbox for Flaky<S> {
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
         flaky!(self, post, self.post_logged(batch))
     }
@@ -192,7 +192,7 @@ impl Mailbox for Flaky {
     }
 }
 
-impl Parked for Flaky {
+impl<S: Store + Clone> Parked for Flaky<S> {
     fn claim_parked(
         &self,
         node: NodeId,
@@ -206,7 +206,7 @@ impl Parked for Flaky {
     }
 }
 
-impl Circuits for Flaky {
+impl<S: Store + Clone> Circuits for Flaky<S> {
     fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
         self.store.circuits()
     }
@@ -215,7 +215,7 @@ impl Circuits for Flaky {
     }
 }
 
-impl Overdue for Flaky {
+impl<S: Store + Clone> Overdue for Flaky<S> {
     fn overdue(
         &self,
         behind: Option<Overdued>,
@@ -225,7 +225,7 @@ impl Overdue for Flaky {
     }
 }
 
-impl Nodes for Flaky {
+impl<S: Store + Clone> Nodes for Flaky<S> {
     fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
         self.store.now()
     }
