@@ -119,7 +119,7 @@ fn workflow(again_after: Duration, first: &Arc<dyn Fn() + Send + Sync>) -> Resul
             first();
             Box::pin(answer(Arc::clone(work)))
         };
-        Code { condition: None, run: Arc::new(run), undo: None }
+        Code::new(Arc::new(run))
     };
     let workflow = Workflow::new(definition, (0..3).map(|_| code()).collect(), vec![shop; 3]);
     workflow.map(Arc::new).map_err(|error| anyhow!(error))

@@ -32,9 +32,8 @@ pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
     let mut all = Workflows::default();
     for definition in definitions()? {
         let code = |step: &steadfast_engine::Step| Code {
-            condition: None,
-            run: handler(ledger, step.name()),
             undo: Some(handler(ledger, step.name())),
+            ..Code::new(handler(ledger, step.name()))
         };
         let codes = definition.steps().iter().map(code).collect();
         all.add(Arc::new(workflow(definition, codes)?)).map_err(|error| anyhow!(error))?;

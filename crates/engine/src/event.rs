@@ -80,6 +80,32 @@ pub enum Event {
         /// Which attempt.
         attempt: u32,
     },
+    /// The time was computed until which a step waits.
+    Until {
+        /// Which step.
+        step: StepId,
+        /// Until when; a time that has passed is now.
+        at: Time,
+    },
+    /// Somebody has sent a signal. What it says comes beside the event, and goes where the plan says.
+    Signalled {
+        /// Its name.
+        signal: Arc<str>,
+        /// Whatever tells it from others of the task, so that one that is sent twice counts once.
+        id: Option<Arc<str>>,
+    },
+    /// What a kept signal says was read, for the step that takes it.
+    Taken {
+        /// Which step.
+        step: StepId,
+    },
+    /// An attempt tells how far it has come. That comes beside the event.
+    Progressed {
+        /// Which step.
+        step: StepId,
+        /// Which attempt.
+        attempt: u32,
+    },
     /// The task's deadline has passed.
     DeadlinePassed,
     /// Somebody wants the task undone before it has ended.
@@ -109,6 +135,10 @@ pub enum Answer {
         /// When to ask again; `None` until the service's gate lets it go.
         until: Option<Time>,
     },
+    /// A round of a repeated step is over, and it is not done.
+    NotYet,
+    /// It was not heard of in time and is given up: nobody knows whether it happened.
+    Unheard,
 }
 
 /// How an attempt failed.

@@ -31,9 +31,13 @@ mod time;
 
 pub use decide::decide;
 pub use definition::{
-    Builder, Definition, Invalid, MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Step, StepId, Undo,
+    Builder, Definition, Invalid, MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Repeat, Step, StepId,
+    Undo, Wait,
 };
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Plan};
-pub use task::{Cause, End, Ending, Head, Record, StepState, Task, TaskState, UndoState};
+pub use task::{
+    Cause, End, Ending, Head, HeadMore, Kept, NotTaken, Record, RecordMore, StepState, Task, TaskState,
+    UndoState,
+};
 pub use time::Time;

@@ -11,6 +11,7 @@ pub struct Plan {
     pub(crate) steps: Vec<(StepId, Record)>,
     pub(crate) asks: Vec<Ask>,
     pub(crate) dispatches: Vec<Dispatch>,
+    pub(crate) keeps: Option<StepId>,
     pub(crate) ignored: Option<Ignored>,
 }
 
@@ -39,6 +40,12 @@ impl Plan {
         &self.dispatches
     }
 
+    /// Where what came beside the event is to be stored: it is the output of a step, or belongs to a place beyond the steps.
+    #[must_use]
+    pub fn keeps(&self) -> Option<StepId> {
+        self.keeps
+    }
+
     /// Why nothing follows, if nothing does.
     #[must_use]
     pub fn ignored(&self) -> Option<Ignored> {
@@ -59,6 +66,15 @@ pub enum Ask {
     Condition(StepId),
     /// Whether the step's service has room.
     Permit(StepId),
+    /// Until when the step waits.
+    Until(StepId),
+    /// What the signal says that was kept for the step.
+    Signal {
+        /// Which step.
+        step: StepId,
+        /// The place beyond the steps at which that is stored.
+        kept_at: StepId,
+    },
 }
 
 /// An attempt to send.
@@ -72,6 +88,8 @@ pub struct Dispatch {
     pub attempt: u32,
     /// From here on an answer changes nothing.
     pub complete_by: Time,
+    /// The round of a step that is repeated, from 0: each has a key of its own.
+    pub round: u32,
     /// How many calls the agent may still make; `None` when only the retry policy says.
     pub calls_left: Option<u32>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Add;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A moment: milliseconds since 1970 by the store's clock, which never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +40,13 @@ impl Add<Duration> for Time {
     }
 }
 
+impl From<SystemTime> for Time {
+    /// A moment before 1970 is taken as 1970.
+    fn from(time: SystemTime) -> Self {
+        Self(0) + time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ms", self.0)
@@ -58,5 +65,7 @@ mod tests {
         assert_eq!(time + Duration::MAX, Time::from_millis(u64::MAX));
         assert_eq!(Time::from_millis(7).since(time), Duration::from_millis(2));
         assert_eq!(time.since(Time::from_millis(7)), Duration::ZERO);
+        assert_eq!(Time::from(SystemTime::UNIX_EPOCH + Duration::from_millis(9)), Time::from_millis(9));
+        assert_eq!(Time::from(SystemTime::UNIX_EPOCH - Duration::from_millis(9)), Time::from_millis(0));
     }
 }

@@ -11,6 +11,8 @@ use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
 use crate::handler::{Fault, PANIC, Work, call};
+use crate::judge::is_done;
+use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
 use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT};
 use crate::shared::Shared;
 use crate::stats::count;
@@ -73,6 +75,7 @@ struct Teller<'a, S: Store> {
 impl<S: Store> Drop for Teller<'_, S> {
     fn drop(&mut self) {
         if let Some(ended) = self.ended.take() {
+            self.shared.progress().remove(&(ended.task, ended.step));
             steadfast_store::failpoint!("agent.before_told");
             self.shared.tell(Inbox::Ended(ended));
         }
@@ -80,17 +83,21 @@ impl<S: Store> Drop for Teller<'_, S> {
 }
 
 /// Makes it; `None` for silence.
-async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Option<Payload>)> {
+async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
     let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
+    let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
+    let pulse = Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt));
     let work = Arc::new(Work {
         task,
         step: dispatch.step,
         undo: dispatch.undo,
         number: dispatch.attempt,
-        key: key_of(task, step.name(), dispatch.undo),
+        round: dispatch.round,
+        key: key_of(task, step.name(), &dispatch),
         known,
+        pulse: pulse.clone(),
     });
     let pipeline = workflow.service(dispatch.step).pipeline();
     if let Some(wait) = begins_at.map(|at| at.since(shared.clock.now())).filter(|wait| !wait.is_zero()) {
@@ -117,19 +124,36 @@ async fn make<S: Store>(shared: &Shared<S>, order: Order) -> Option<(Answer, Opt
     }
     let handler = workflow.handler(dispatch.step, dispatch.undo);
     steadfast_store::failpoint!("agent.before_call");
-    let called = calling.run(|attempt| call(&**handler, &work, attempt)).await;
+    let within = step.heartbeat().filter(|_| !dispatch.undo);
+    let called = calling.run(|attempt| heard(call(&**handler, &work, attempt), pulse.clone(), within)).await;
     steadfast_store::failpoint!("agent.after_call");
+    // It is stored with what the attempt says, so that the next one can go on from there.
+    pulse.save();
     // At the complete-by an agent falls silent, whatever it knows.
     if shared.now() >= dispatch.complete_by {
         return None;
     }
     match called {
         Ok(output) if output.len() > MAX_PAYLOAD => Some((too_large(output.len()), None)),
-        Ok(output) => Some((Answer::Completed, Some(output))),
+        Ok(output) if dispatch.undo => Some((Answer::Completed, Some(output))),
+        Ok(output) => Some(match is_done(&workflow, dispatch.step, &output) {
+            Ok(true) => (Answer::Completed, Some(output)),
+            Ok(false) => (Answer::NotYet, None),
+            Err(why) => (unclear(&why), None),
+        }),
         // Cut off by the complete-by, which the machine's clock shows a little early.
         Err(error) if error.is_timed_out() && shared.now() + CLOCK_STEP >= dispatch.complete_by => None,
+        Err(error) if error.failure().is_some_and(|last| last.kind() == NO_HEARTBEAT) => {
+            Some((Answer::Unheard, None))
+        }
         Err(error) => failed(shared, &error).map(|answer| (answer, None)),
     }
+}
+
+/// A round is over, and nobody knows whether the step is done.
+fn unclear(why: &str) -> Answer {
+    let kind = Arc::from(shortened(format!("condition: {why}")));
+    Answer::Failed(Failure { kind, calls: 1, effect: Effect::Possible, again: None })
 }
 
 /// It happened, and its output cannot be kept.
@@ -138,10 +162,14 @@ fn too_large(bytes: usize) -> Answer {
     Answer::Failed(Failure { kind: Arc::from(words), calls: 1, effect: Effect::Possible, again: None })
 }
 
-/// The key of a step, or of its undo: the same for each attempt, everywhere and always.
-fn key_of(task: TaskId, step: &str, undo: bool) -> IdempotencyKey {
+/// The key of a step, of its undo, or of one of its rounds: the same for each attempt, everywhere and always.
+fn key_of(task: TaskId, step: &str, dispatch: &Dispatch) -> IdempotencyKey {
     let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
-    if undo { key.member("undo") } else { key }
+    match (dispatch.undo, dispatch.round) {
+        (true, _) => key.member("undo"),
+        (false, 0) => key,
+        (false, round) => key.member(&format!("round {round}")),
+    }
 }
 
 /// What a call that did not succeed means for the task; `None` for silence.

@@ -47,6 +47,24 @@ pub enum ErrorKind {
     /// The task has passed its point of no return.
     #[error("task {0} has passed its point of no return: it can only go forward")]
     NoReturn(TaskId),
+    /// No step of the workflow waits for such a signal.
+    #[error("no step of workflow `{workflow}` waits for signal `{signal}`: send one that it waits for")]
+    UnknownSignal {
+        /// Its name.
+        signal: String,
+        /// The workflow.
+        workflow: String,
+    },
+    /// Nothing of the task waits for the signal any more.
+    #[error(
+        "task {task} waits for signal `{signal}` no more: it came before, its time is over, or the task is ending"
+    )]
+    SignalOver {
+        /// The task.
+        task: TaskId,
+        /// Its name.
+        signal: String,
+    },
     /// Too many tasks are open.
     #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
     TooManyOpen {

@@ -11,6 +11,7 @@ use steadfast_engine::StepId;
 use steadfast_resilience::{Attempt, Classify, IdempotencyKey, Kind, Verdict};
 use steadfast_store::{Payload, TaskId};
 
+use crate::pulse::Pulse;
 use crate::workflow::Known;
 
 /// What a handler gives: its output, or how it failed.
@@ -42,10 +43,14 @@ pub struct Work {
     pub undo: bool,
     /// The number of the attempt; it only grows.
     pub number: u32,
-    /// The same for each attempt of this step, and another for its undo.
+    /// The round of a step that is repeated, from 0.
+    pub round: u32,
+    /// The same for each attempt of this step, and another for its undo and for each round.
     pub key: IdempotencyKey,
     /// The task's input, and the outputs of the steps before this one; for an undo also its own.
     pub known: Known,
+    /// How the attempt is heard of while it runs.
+    pub pulse: Pulse,
 }
 
 /// How a handler failed.

@@ -19,6 +19,15 @@ pub enum Request {
     },
     /// An answer of an agent whose process does not own the task any more.
     Answer(Report),
+    /// Something that it waits for, or will.
+    Signal {
+        /// Its name.
+        name: Arc<str>,
+        /// Whatever tells it from others of the task, so that one that is sent twice counts once.
+        id: Option<Arc<str>>,
+        /// What it says: the output of the step that waits for it.
+        says: Arc<[u8]>,
+    },
 }
 
 /// An agent's answer, as it travels.
@@ -34,6 +43,8 @@ enum Said {
     Completed(Arc<[u8]>),
     Failed { kind: Arc<str>, calls: u32, effect: Effect, again: Option<Time> },
     NotMade { until: Option<Time> },
+    NotYet,
+    Unheard,
 }
 
 impl Request {
@@ -44,6 +55,8 @@ impl Request {
                 Said::Failed { kind: Arc::clone(kind), calls: *calls, effect: *effect, again: *again }
             }
             Answer::NotMade { until, .. } => Said::NotMade { until: *until },
+            Answer::NotYet => Said::NotYet,
+            Answer::Unheard => Said::Unheard,
         };
         Self::Answer(Report { step, attempt, said })
     }
@@ -60,6 +73,7 @@ impl Request {
     /// The event that it is, and the output that comes with it.
     pub(crate) fn into_event(self) -> (Event, Option<Payload>) {
         match self {
+            Self::Signal { name, id, says } => (Event::Signalled { signal: name, id }, Some(says)),
             Self::Cancel { by, why } => (Event::Cancelled { cause: Cause::Cancelled { by, why } }, None),
             Self::Answer(Report { step, attempt, said }) => {
                 let (answer, output) = match said {
@@ -67,6 +81,8 @@ impl Request {
                     Said::Failed { kind, calls, effect, again } => {
                         (Answer::Failed(Failure { kind, calls, effect, again }), None)
                     }
+                    Said::NotYet => (Answer::NotYet, None),
+                    Said::Unheard => (Answer::Unheard, None),
                     Said::NotMade { until } => {
                         (Answer::NotMade { block: steadfast_engine::Block::Breaker, until }, None)
                     }

@@ -1,13 +1,14 @@
 //! One process at work on one store.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadfast_engine::{Cause, Event, Ignored, Time, decide};
+use steadfast_engine::{Cause, Event, Ignored, NotTaken, StepId, Time, decide};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Entry, Guard, Hold, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId, Write, Written,
+    Entry, Guard, Hold, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store,
+    Stored, TaskId, Write, Written,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -50,6 +51,18 @@ pub struct New {
     pub input: Payload,
 }
 
+/// When a task starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// As soon as it can.
+    #[default]
+    Now,
+    /// At this time, by the store's clock; at once if it has passed.
+    At(Time),
+    /// So long after it was submitted.
+    After(Duration),
+}
+
 /// What became of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submitted {
@@ -84,6 +97,7 @@ impl<S: Store> Node<S> {
             watchers: Watchers::default(),
             board: Arc::new(Board::new(inbox.clone())),
             inbox,
+            progress: Mutex::default(),
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
@@ -143,10 +157,19 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// The store's, a key that was used for another input, too many open tasks.
     pub async fn submit(&self, new: New) -> Result<Submitted, Error> {
+        self.submit_for(new, Start::Now).await
+    }
+
+    /// Submits a task that starts later. When this returns, it is stored and will be worked on when its time has come, by
+    /// whichever node looks first.
+    ///
+    /// # Errors
+    /// As for [`Node::submit`].
+    pub async fn submit_for(&self, new: New, start: Start) -> Result<Submitted, Error> {
         let (told, answer) = oneshot::channel();
         let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
         let New { workflow, namespace, key, priority, input } = new;
-        let new = NewTask { id, namespace, key, priority, workflow, input, told };
+        let new = NewTask { id, namespace, key, priority, workflow, input, start, told };
         self.shared.tell(Inbox::Submit(Box::new(new)));
         let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
         Ok(Submitted { task, is_new })
@@ -155,18 +178,68 @@ impl<S: Store> Node<S> {
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
     ///
     /// # Errors
-    /// The store's; a task that does not exist, has ended, or has passed its point of no return.
+    /// The store's; a task that does not exist, has ended, or has passed its point of no return; a signal that it does not
+    /// wait for.
     pub async fn ask(&self, task: TaskId, request: &Request) -> Result<(), Error> {
-        // Behind the point of no return there is nothing to ask for. One that passes it just now goes on all the same.
-        if matches!(request, Request::Cancel { .. }) && self.read(task).await?.task.head().no_return {
-            return Err(ErrorKind::NoReturn(task).into());
+        match request {
+            // Behind the point of no return there is nothing to ask for. One that passes it just now goes on all the same.
+            Request::Cancel { .. } if self.read(task).await?.task.head().no_return => {
+                return Err(ErrorKind::NoReturn(task).into());
+            }
+            Request::Signal { name, id, says } if !self.takes(task, name, id.as_deref(), says).await? => {
+                return Ok(());
+            }
+            _ => {}
         }
         let posted = self.shared.store.post(vec![Message { task, body: request.pack() }]).await?;
         self.shared.tell(Inbox::Look);
         match posted.first() {
             Some(Posted::Done(_)) => Ok(()),
-            Some(Posted::AtRest) => Err(ErrorKind::Ended(task).into()),
+            Some(Posted::AtRest) => match request {
+                // It may have ended by the same signal, which was sent before.
+                Request::Signal { name, id, says } => {
+                    self.takes(task, name, id.as_deref(), says).await.map(drop)
+                }
+                _ => Err(ErrorKind::Ended(task).into()),
+            },
             Some(Posted::Unknown) | None => Err(ErrorKind::UnknownTask(task).into()),
+        }
+    }
+
+    /// Whether a signal is of use to a task; not if it came before.
+    async fn takes(&self, task: TaskId, name: &str, id: Option<&str>, says: &[u8]) -> Result<bool, Error> {
+        let sizes = [
+            ("what a signal says", says.len(), MAX_PAYLOAD),
+            ("a signal's id", id.map_or(0, str::len), MAX_KEY),
+        ];
+        if let Some((what, bytes, most)) = sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
+            let message = format!("{what} has {bytes} bytes, at most {most} are allowed");
+            return Err(steadfast_store::Error::new(Kind::TooLarge, message).into());
+        }
+        let stored = self.read(task).await?;
+        let definition = self.workflow_of(&stored)?.definition();
+        let over = || ErrorKind::SignalOver { task, signal: name.to_owned() };
+        match stored.task.takes(definition, name, id) {
+            Err(NotTaken::Doubled) => Ok(false),
+            Err(NotTaken::Unknown) => {
+                let (signal, workflow) = (name.to_owned(), stored.workflow.to_string());
+                Err(ErrorKind::UnknownSignal { signal, workflow }.into())
+            }
+            _ if stored.task.state().is_at_rest() => Err(ErrorKind::Ended(task).into()),
+            Ok(()) if stored.task.head().ending.is_none() => Ok(true),
+            Ok(()) | Err(_) => Err(over().into()),
+        }
+    }
+
+    /// How far the attempt of a step has come that runs: as it said last if it runs here, as it was stored last otherwise.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn progress(&self, task: TaskId, step: StepId) -> Result<Option<Payload>, Error> {
+        let here = self.shared.progress().get(&(task, step)).cloned();
+        match here {
+            Some(progress) => Ok(Some(progress)),
+            None => self.payload(PayloadKey { task, step: Some(StepId::of_progress(step)) }).await,
         }
     }
 

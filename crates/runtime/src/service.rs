@@ -30,6 +30,17 @@ impl Service {
         }
     }
 
+    /// No service at all: for steps that wait and call none.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { name: Arc::from(""), ..Self::standard("none") }
+    }
+
+    /// Whether it stands for no service.
+    pub(crate) fn is_none(&self) -> bool {
+        self.name.is_empty()
+    }
+
     /// A service with the standard pipeline.
     #[must_use]
     pub fn standard(name: &str) -> Self {

@@ -1,10 +1,11 @@
 //! What all loops of a node have in common.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_engine::Time;
+use steadfast_engine::{StepId, Time};
 use steadfast_resilience::clock::Clock;
-use steadfast_store::{Error, Store};
+use steadfast_store::{Error, Payload, Store, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::circuits::Board;
@@ -27,12 +28,18 @@ pub(crate) struct Shared<S> {
     pub(crate) watchers: Watchers,
     pub(crate) inbox: UnboundedSender<Inbox>,
     pub(crate) board: Arc<Board>,
+    /// How far attempts have come that run here.
+    pub(crate) progress: Mutex<HashMap<(TaskId, StepId), Payload>>,
 }
 
 impl<S: Store> Shared<S> {
     /// The store's time.
     pub(crate) fn now(&self) -> Time {
         self.time.now()
+    }
+
+    pub(crate) fn progress(&self) -> MutexGuard<'_, HashMap<(TaskId, StepId), Payload>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the scheduler. One that has ended needs to know nothing.

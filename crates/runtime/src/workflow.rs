@@ -6,14 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Builder, Definition, StepId, Time};
+use steadfast_resilience::Kind;
 use steadfast_store::{Payload, PayloadKey, Store, TaskId};
 
-use crate::handler::Handler;
+use crate::handler::{Answered, Fault, Handler, Work};
 use crate::service::Service;
 use crate::shared::Shared;
 
 /// Whether a step is to run, from what is known.
 pub type Condition = Arc<dyn Fn(&Known) -> Result<bool, String> + Send + Sync>;
+
+/// Until when a step waits, from what is known.
+pub type Until = Arc<dyn Fn(&Known) -> Result<Time, String> + Send + Sync>;
+
+/// Whether a step that is repeated is done, from its output.
+pub type Done = Arc<dyn Fn(&[u8]) -> Result<bool, String> + Send + Sync>;
 
 /// The code of one step.
 #[derive(Clone)]
@@ -24,6 +31,28 @@ pub struct Code {
     pub run: Arc<dyn Handler>,
     /// What undoes it.
     pub undo: Option<Arc<dyn Handler>>,
+    /// Until when it waits, if that is computed.
+    pub until: Option<Until>,
+    /// Whether it is done, if it is repeated.
+    pub done: Option<Done>,
+}
+
+impl Code {
+    /// The code of a step that always runs, once, and has no undo.
+    #[must_use]
+    pub fn new(run: Arc<dyn Handler>) -> Self {
+        Self { condition: None, run, undo: None, until: None, done: None }
+    }
+
+    /// The code of a step that waits and calls nothing.
+    #[must_use]
+    pub fn waits() -> Self {
+        let run = |_: &Arc<Work>, _| -> Answered {
+            let fault = Fault::terminal(Kind::named("waits"), "a step that waits calls nothing");
+            Box::pin(std::future::ready(Err(fault)))
+        };
+        Self::new(Arc::new(run))
+    }
 }
 
 impl fmt::Debug for Code {
@@ -58,7 +87,7 @@ impl Workflow {
         }
         for ((step, code), service) in definition.steps().iter().zip(&steps).zip(&services) {
             let name = step.name();
-            if step.service() != service.name() {
+            if step.wait().is_none() && step.service() != service.name() {
                 return Err(format!("step `{name}` calls `{}`, not `{}`", step.service(), service.name()));
             }
             if step.undo_settings().is_some() != code.undo.is_some() {
@@ -67,6 +96,16 @@ impl Workflow {
             if step.is_conditional() != code.condition.is_some() {
                 return Err(format!(
                     "step `{name}`: a conditional step needs a condition, and only that one"
+                ));
+            }
+            if step.is_computed() != code.until.is_some() {
+                return Err(format!(
+                    "step `{name}`: a time that is computed needs a function, and only that"
+                ));
+            }
+            if step.repeats().is_some() != code.done.is_some() {
+                return Err(format!(
+                    "step `{name}`: a step that is repeated needs a condition, and only that"
                 ));
             }
         }
@@ -87,7 +126,8 @@ impl Workflow {
         self.result
     }
 
-    /// The same workflow with other code, made from its own: for tests that let steps fail. `true` is an undo.
+    /// The same workflow with other code, made from its own: for tests that let steps fail. `true` is an undo. The code of
+    /// steps that wait is never called.
     #[must_use]
     pub fn with_handlers(
         &self,
@@ -98,6 +138,8 @@ impl Workflow {
             condition: code.condition.clone(),
             run: change(id, false, Arc::clone(&code.run)),
             undo: code.undo.as_ref().map(|undo| change(id, true, Arc::clone(undo))),
+            until: code.until.clone(),
+            done: code.done.clone(),
         });
         Self {
             definition: self.definition.clone(),
@@ -151,6 +193,14 @@ impl Workflow {
 
     pub(crate) fn condition(&self, step: StepId) -> Option<&Condition> {
         self.steps[step.ordinal()].condition.as_ref()
+    }
+
+    pub(crate) fn until(&self, step: StepId) -> Option<&Until> {
+        self.steps[step.ordinal()].until.as_ref()
+    }
+
+    pub(crate) fn done(&self, step: StepId) -> Option<&Done> {
+        self.steps[step.ordinal()].done.as_ref()
     }
 
     pub(crate) fn service(&self, step: StepId) -> &Service {
@@ -218,7 +268,7 @@ impl Workflows {
     /// Two services of one name that differ: which of them held would be chance.
     pub fn check(&self) -> Result<(), String> {
         let mut limits = HashMap::new();
-        for service in self.all().flat_map(|workflow| &workflow.services) {
+        for service in self.services() {
             let limit = *limits.entry(service.name()).or_insert_with(|| service.limit());
             if limit != service.limit() {
                 return Err(format!(
@@ -231,10 +281,11 @@ impl Workflows {
         Ok(())
     }
 
-    /// All services, each once.
+    /// The services of all steps that call one, each once.
     pub(crate) fn services(&self) -> Vec<&Service> {
         let mut seen = std::collections::BTreeMap::new();
-        for service in self.all().flat_map(|workflow| &workflow.services) {
+        let services = self.all().flat_map(|workflow| &workflow.services);
+        for service in services.filter(|service| !service.is_none()) {
             seen.entry(service.name()).or_insert(service);
         }
         seen.into_values().collect()
@@ -267,6 +318,11 @@ impl Known {
 }
 
 impl Known {
+    /// What is known at a place beyond the steps.
+    pub(crate) fn kept(&self, at: StepId) -> Option<Payload> {
+        self.outputs.iter().find(|(of, _)| *of == at).map(|(_, output)| Arc::clone(output))
+    }
+
     /// Reads what is missing, trying again until there is no time left; `None` then.
     pub(crate) async fn read<S: Store>(
         &mut self,

@@ -1,6 +1,7 @@
 //! Random workflows through a whole node, or two: services that fail and hang, processes that die or are shut down, leases
-//! that are lost, large payloads, a store that is slow and fails before and after it has done its work. In the end every task is completed, undone, or failed with a reason, and the
-//! services' own books agree.
+//! that are lost, large payloads, a store that is slow and fails before and after it has done its work; waits, rounds, later
+//! starts, and signals that come early, late, twice and never. In the end every task is completed, undone, or failed with a
+//! reason, and the services' own books agree.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -13,11 +14,15 @@ use std::time::Duration;
 
 use common::flaky::Flaky;
 use common::*;
-use steadfast_engine::{Definition, OnFailure, Step, StepId, StepState, TaskState, UndoState};
+use steadfast_engine::{
+    Definition, OnFailure, Repeat, Step, StepId, StepState, TaskState, Time, UndoState, Wait,
+};
 use steadfast_resilience::clock::{Clock, Moment};
 use steadfast_resilience::{Attempt, Kind, Verdict};
-use steadfast_runtime::{Answered, Code, Condition, Fault, Handler, Node, Request, Settings, Work, Workflow};
-use steadfast_store::{Payload, Stored, TaskId, Tasks as _};
+use steadfast_runtime::{
+    Answered, Code, Condition, Fault, Handler, Node, Request, Service, Settings, Start, Work, Workflow,
+};
+use steadfast_store::{Payload, PayloadKey, Stored, TaskId, Tasks as _};
 
 /// How many workflows, where `WORKFLOWS=n` does not say; `SEED=n` runs one of them.
 const WORKFLOWS: u64 = 1_000;
@@ -114,10 +119,44 @@ fn condition(world: &Arc<World>, sure: Vec<usize>, holds: bool) -> Condition {
     })
 }
 
+/// The names of signals.
+const SIGNALS: [&str; 2] = ["go", "stay"];
+
+/// A step that waits, if it is to be one; short where there is a deadline.
+fn random_wait(rng: &mut fastrand::Rng, name: &str, short: bool) -> Option<Step> {
+    let time = s(rng.u64(1..if short { 3 } else { 40 }));
+    let signal = Step::signal(name, SIGNALS[rng.usize(0..2)]);
+    match rng.u8(0..20) {
+        0 => Some(Step::wait_for(name, time)),
+        1 => Some(Step::wait_until(name)),
+        2 => Some(signal),
+        3 => Some(signal.timeout(time * 2)),
+        4 => Some(signal.timeout(time * 2).or_none()),
+        _ => None,
+    }
+}
+
+/// The code of a step that waits: where a time is computed, it is some seconds from when the world began.
+fn wait_code(world: &Arc<World>, step: &Step) -> Code {
+    let world = Arc::clone(world);
+    let until = move |_: &_| {
+        let began = Time::from_millis(1_000_000);
+        Ok(began + Clock::tokio().now().since(world.began) + s(u64::from(world.draw(3))))
+    };
+    Code { until: step.is_computed().then_some(Arc::new(until)), ..Code::waits() }
+}
+
+/// How a step is repeated: it is done by chance, and at once when nothing fails any more.
+fn done(world: &Arc<World>) -> steadfast_runtime::Done {
+    let world = Arc::clone(world);
+    Arc::new(move |_| Ok(!world.faulty() || world.draw(3) > 0))
+}
+
 fn random_workflow(rng: &mut fastrand::Rng, world: &Arc<World>) -> Arc<Workflow> {
     let count = rng.usize(1..=7);
     let mut builder = Definition::builder("random");
-    if rng.u8(0..5) == 0 {
+    let has_deadline = rng.u8(0..5) == 0;
+    if has_deadline {
         builder = builder.complete_within(s(rng.u64(20..200)));
     }
     let (mut codes, mut services) = (Vec::new(), Vec::new());
@@ -131,11 +170,30 @@ fn random_workflow(rng: &mut fastrand::Rng, world: &Arc<World>) -> Arc<Workflow>
         let mut step = Step::new(&name, "svc").complete_within(s(10)).after(names);
         let can_be_skipped = !before.is_empty() && seen.is_empty();
         let conditional = rng.u8(0..6) == 0;
+        if let Some(mut wait) = random_wait(rng, &name, has_deadline) {
+            wait = wait.after(before.iter().map(|before| format!("s{before}")));
+            let mut code = wait_code(world, &wait);
+            if conditional {
+                let holds = rng.bool();
+                (wait, code.condition) = (wait.conditional(), Some(condition(world, seen, holds)));
+            }
+            builder = builder.step(wait);
+            codes.push(code);
+            services.push(Service::none());
+            continue;
+        }
         if conditional {
             step = step.conditional();
         }
         if rng.u8(0..6) == 0 {
             step = step.not_idempotent();
+        }
+        if rng.u8(0..4) == 0 {
+            step = step.heartbeat_within(s(4));
+        }
+        let repeats = rng.u8(0..6) == 0;
+        if repeats {
+            step = step.repeat(Repeat { every: s(rng.u64(0..6)), at_most: Some(4) });
         }
         let on_failure = rng.u8(0..8);
         if !conditional && !can_be_skipped && on_failure != 1 {
@@ -146,7 +204,7 @@ fn random_workflow(rng: &mut fastrand::Rng, world: &Arc<World>) -> Arc<Workflow>
             1 => step.on_failure(OnFailure::Continue),
             _ => step,
         };
-        let undo = rng.u8(0..5) > 0;
+        let undo = rng.u8(0..5) > 0 && !repeats;
         step = if undo { step.undo(s(10)) } else { step.nothing_to_undo() };
         if undo && rng.u8(0..3) > 0 {
             step = step.undo_when_unknown();
@@ -156,8 +214,9 @@ fn random_workflow(rng: &mut fastrand::Rng, world: &Arc<World>) -> Arc<Workflow>
         let condition = condition(world, seen, holds);
         codes.push(Code {
             condition: conditional.then_some(condition),
-            run: handler(world),
             undo: undo.then(|| handler(world)),
+            done: repeats.then(|| done(world)),
+            ..Code::new(handler(world))
         });
         services.push(service("svc").most_running(rng.usize(1..4)));
     }
@@ -187,6 +246,8 @@ struct Lived {
     workflow: Arc<Workflow>,
     /// The tasks at their end.
     tasks: Vec<Stored>,
+    /// What signals said, by task and step.
+    said: BTreeMap<(TaskId, StepId), Option<String>>,
     world: Arc<World>,
     crashes: u64,
     shut_downs: u64,
@@ -194,10 +255,15 @@ struct Lived {
 }
 
 /// Submits a task, for as long as that takes.
-async fn submit_to(node: &Node<Flaky>, world: &World, workflow: &Arc<Workflow>, key: &str) -> TaskId {
+async fn submit_to(
+    node: &Node<Flaky>,
+    world: &World,
+    workflow: &Arc<Workflow>,
+    (key, start): (&str, Start),
+) -> TaskId {
     loop {
         let (key, input) = (Some(Arc::from(key)), Payload::from(vec![1; world.input]));
-        match node.submit(steadfast_runtime::New { key, input, ..new(workflow) }).await {
+        match node.submit_for(steadfast_runtime::New { key, input, ..new(workflow) }, start).await {
             Ok(submitted) => return submitted.task,
             Err(_) => Clock::tokio().sleep(s(1)).await,
         }
@@ -224,7 +290,8 @@ async fn live(seed: u64) -> Lived {
     }
     let mut tasks = Vec::new();
     for nth in 0..TASKS {
-        tasks.push(submit_to(&nodes[0].node, &world, &workflow, &format!("key-{nth}")).await);
+        let later = if rng.u8(0..6) == 0 { Start::After(s(rng.u64(1..90))) } else { Start::Now };
+        tasks.push(submit_to(&nodes[0].node, &world, &workflow, (&format!("key-{nth}"), later)).await);
     }
     let (mut crashes, mut shut_downs, mut lapses) = (0, 0, 0);
     loop {
@@ -238,13 +305,19 @@ async fn live(seed: u64) -> Lived {
             store.mend();
             lapses += nodes.iter().map(|process| process.node.stats().lapses).sum::<u64>();
             still_work(&nodes, &world, &workflow).await;
-            return Lived { workflow, tasks: read, world, crashes, shut_downs, lapses };
+            let said = said(&store, &workflow, &tasks).await;
+            return Lived { workflow, tasks: read, said, world, crashes, shut_downs, lapses };
         }
         assert!(Clock::tokio().now().since(world.began) < s(40_000), "stuck: {read:#?}");
+        let victim = rng.usize(0..nodes.len());
+        if rng.u8(0..3) == 0 || !world.faulty() {
+            // Early, late, twice; and never, where the task has to wait for its timeout.
+            let (task, number) = (tasks[rng.usize(0..tasks.len())], rng.u8(0..12));
+            let _ = nodes[victim].node.ask(task, &signal(SIGNALS[rng.usize(0..2)], number)).await;
+        }
         if !world.faulty() {
             continue;
         }
-        let victim = rng.usize(0..nodes.len());
         match rng.u8(0..20) {
             // A process dies, or is shut down, and another begins at once or later. Not in every world: a new process finds
             // what an old one has lost sight of, and that must not be needed.
@@ -280,6 +353,28 @@ async fn live(seed: u64) -> Lived {
     }
 }
 
+/// A signal that says its own name and number.
+fn signal(name: &str, number: u8) -> Request {
+    let says = format!("{name} {number}");
+    let id = Some(Arc::from(&*says));
+    Request::Signal { name: Arc::from(name), id, says: Payload::from(says.into_bytes()) }
+}
+
+/// What the signals said that steps waited for.
+async fn said(
+    store: &Flaky,
+    workflow: &Workflow,
+    tasks: &[TaskId],
+) -> BTreeMap<(TaskId, StepId), Option<String>> {
+    let definition = workflow.definition();
+    let waits = definition.ids().filter(|id| definition.step(*id).signal_name().is_some());
+    let places: Vec<_> = waits.flat_map(|step| tasks.iter().map(move |task| (*task, step))).collect();
+    let keys = places.iter().map(|(task, step)| PayloadKey { task: *task, step: Some(*step) }).collect();
+    let read = store.store.payloads(keys).await.unwrap();
+    let words = |said: Option<Payload>| said.map(|said| String::from_utf8(said.to_vec()).unwrap());
+    places.into_iter().zip(read.into_iter().map(words)).collect()
+}
+
 /// What comes of it, if that comes in time.
 async fn within<T>(time: Duration, what: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
@@ -295,7 +390,15 @@ async fn still_work(nodes: &[Process], world: &Arc<World>, workflow: &Arc<Workfl
     Clock::tokio().sleep(s(30)).await;
     for (nth, process) in nodes.iter().enumerate() {
         for task in 0..TASKS {
-            let task = submit_to(&process.node, world, workflow, &format!("after-{nth}-{task}")).await;
+            let key = format!("after-{nth}-{task}");
+            let task = submit_to(&process.node, world, workflow, (&key, Start::Now)).await;
+            for name in SIGNALS {
+                for number in 0..workflow.definition().waits_for(name).count() {
+                    let signal = signal(name, u8::try_from(number).unwrap());
+                    // Its wait may have been skipped, or the task may have ended without it.
+                    let _ = process.node.ask(task, &signal).await;
+                }
+            }
             let ended = within(s(600), process.node.at_rest(task)).await;
             let ended = ended.unwrap_or_else(|| panic!("a task does not end though nothing fails"));
             let ended = ended.unwrap().task;
@@ -305,15 +408,26 @@ async fn still_work(nodes: &[Process], world: &Arc<World>, workflow: &Arc<Workfl
 }
 
 /// What the services' books say must be what the task says.
-fn audit(workflow: &Workflow, stored: &Stored, ledger: &Ledger) {
+fn audit(workflow: &Workflow, stored: &Stored, lived: &Lived, ledger: &Ledger) {
     let definition = workflow.definition();
     stored.task.check(definition).unwrap();
+    audit_signals(stored, lived);
     let books = |place: usize, undo| ledger.done.get(&(stored.id, place, undo));
     for (id, record) in stored.task.rows() {
-        let (name, place) = (definition.step(id).name(), id.ordinal());
+        let (step, name, place) = (definition.step(id), definition.step(id).name(), id.ordinal());
         let (done, undone) = (books(place, false), books(place, true));
+        if step.wait().is_some() {
+            assert!(done.is_none(), "{name} waits, and was called");
+            continue;
+        }
         for (_, keys) in done.iter().chain(&undone) {
-            assert_eq!(keys.len(), 1, "{name} had more than one key");
+            let most = record.rounds() as usize + 1;
+            assert!(keys.len() <= most, "{name} had {} keys in {most} rounds", keys.len());
+        }
+        if step.repeats().is_some() {
+            // It leaves nothing behind.
+            assert!(done.is_some() || record.state != StepState::Completed);
+            continue;
         }
         if record.state == StepState::Completed {
             assert!(done.is_some(), "{name} is completed, and was never done");
@@ -353,6 +467,25 @@ fn audit(workflow: &Workflow, stored: &Stored, ledger: &Ledger) {
     }
 }
 
+/// A wait has ended by a signal of its name, which ended no other, or without one as its definition says.
+fn audit_signals(stored: &Stored, lived: &Lived) {
+    let definition = lived.workflow.definition();
+    let mut used = BTreeSet::new();
+    for (id, record) in stored.task.rows() {
+        let Some(Wait::Signal { signal, or_none, .. }) = definition.step(id).wait() else { continue };
+        let said = lived.said[&(stored.id, id)].as_deref();
+        match (record.state, said) {
+            (StepState::Completed, Some("null")) => assert!(or_none, "it needs a signal"),
+            (StepState::Completed, Some(said)) => {
+                assert!(said.starts_with(&**signal), "it waited for {signal}, and has {said}");
+                assert!(used.insert(said), "{said} ended two waits");
+            }
+            (StepState::Completed, None) => panic!("a wait has ended without a word"),
+            (_, said) => assert_eq!(said, None, "a signal was taken and not"),
+        }
+    }
+}
+
 /// A service that says no for good has not done it, whatever an earlier call under the same key did: that is its promise,
 /// and these random ones break it.
 fn said_no(record: &steadfast_engine::Record) -> bool {
@@ -366,6 +499,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
     let seeds = only.map_or_else(|| 0..told("WORKFLOWS").unwrap_or(WORKFLOWS), |seed| seed..seed + 1);
     let (mut ended, mut stuck_undo, mut tasks) = (BTreeMap::new(), 0_usize, 0_usize);
     let (mut crashes, mut shut_downs, mut lapses) = (0, 0, 0);
+    let (mut taken, mut without, mut rounds) = (0_usize, 0_usize, 0_u32);
     for seed in seeds {
         let lived = std::panic::catch_unwind(|| {
             let runtime =
@@ -373,7 +507,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             runtime.unwrap().block_on(async {
                 let lived = live(seed).await;
                 let ledger = lived.world.ledger.lock().unwrap();
-                lived.tasks.iter().for_each(|stored| audit(&lived.workflow, stored, &ledger));
+                lived.tasks.iter().for_each(|stored| audit(&lived.workflow, stored, &lived, &ledger));
                 drop(ledger);
                 assert!(!lived.world.blind.load(Ordering::SeqCst), "a condition did not see what it should");
                 lived
@@ -385,7 +519,11 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
         crashes += lived.crashes;
         shut_downs += lived.shut_downs;
         lapses += lived.lapses;
+        let is_null = |said: &&String| said.as_str() == "null";
+        without += lived.said.values().flatten().filter(is_null).count();
+        taken += lived.said.values().flatten().filter(|said| !is_null(said)).count();
         for stored in lived.tasks {
+            rounds += stored.task.steps().iter().map(steadfast_engine::Record::rounds).sum::<u32>();
             tasks += 1;
             *ended.entry(stored.task.state()).or_insert(0_usize) += 1;
             let failed = |record: &steadfast_engine::Record| record.undo == UndoState::Failed;
@@ -395,6 +533,11 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
     if only.is_none() {
         println!("{tasks} tasks: {ended:?}, {stuck_undo} with an undo that failed");
         println!("{crashes} crashes, {shut_downs} shut-downs, {lapses} leases lost");
+        println!("{taken} signals taken, {without} waits without, {rounds} rounds more than one");
+        assert!(
+            taken * 20 >= tasks && without * 200 >= tasks && rounds * 20 >= 1_000,
+            "{taken}, {without}, {rounds}"
+        );
         assert!(ended[&TaskState::Undone] * 5 >= tasks, "at least a fifth is undone: {ended:?}");
         assert!(stuck_undo * 20 >= tasks, "at least a twentieth has an undo that failed: {stuck_undo}");
         assert!(crashes.min(shut_downs).min(lapses) >= 100, "{crashes}, {shut_downs}, {lapses}");

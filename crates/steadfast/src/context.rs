@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::StepId;
 use steadfast_resilience::{Attempt, IdempotencyKey, Verdict};
@@ -95,7 +96,7 @@ impl<In> Context<In> {
         self.work.task
     }
 
-    /// The same for every try of this step, over restarts too, and another for its undo. Give it to the service, so that a
+    /// The same for every try of this step, over restarts too, and another for its undo and for each round. Give it to the service, so that a
     /// repeated request is carried out once.
     #[must_use]
     pub fn key(&self) -> IdempotencyKey {
@@ -126,6 +127,49 @@ impl<In> Context<In> {
     #[must_use]
     pub fn try_number(&self) -> u32 {
         self.attempt.number().saturating_add(1)
+    }
+
+    /// The round of a step that is [repeated](crate::StepBuilder::repeat_until), from 1. A retry is of the same round.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        self.work.round.saturating_add(1)
+    }
+
+    /// Says that the attempt lives: see [`heartbeat_within`](crate::StepBuilder::heartbeat_within).
+    pub fn heartbeat(&self) {
+        self.work.pulse.heartbeat();
+    }
+
+    /// Says how far the attempt has come, which is a heartbeat too. It is seen in the task's status at once, and stored about
+    /// once in a second and when the attempt ends, so that the next attempt can go on from there
+    /// ([`last_progress`](Self::last_progress)).
+    ///
+    /// # Errors
+    /// It cannot be written as JSON, or has more than 64 KiB.
+    pub fn progress(&self, progress: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
+        let json = serde_json::to_vec(progress).map_err(|error| {
+            Failure::terminal(
+                BAD_PAYLOAD.as_str(),
+                format!("the progress cannot be written as JSON: {error}"),
+            )
+        })?;
+        let told = self.work.pulse.progress(json.into());
+        told.map_err(|words| Failure::terminal("too-large", words))
+    }
+
+    /// How far this step had come by its last attempt, as it was stored: after a crash it may have been about a second
+    /// further. `None` if nothing was.
+    ///
+    /// # Errors
+    /// The store's; it does not fit the type.
+    pub async fn last_progress<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
+        let read = self.work.pulse.last_progress().await;
+        let read = read.map_err(|error| Failure::refused("store", error))?;
+        let unpacked = read.map(|json| serde_json::from_slice(&json)).transpose();
+        unpacked.map_err(|error| {
+            let Fault { verdict, message } = bad("the progress", &error);
+            Failure::terminal(BAD_PAYLOAD.as_str(), message).with_verdict(verdict)
+        })
     }
 
     /// Takes the input out.

@@ -5,17 +5,20 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{New, Node, Settings, Stats, Told, Workflows};
+use steadfast_runtime::{New, Node, Settings, Start, Stats, Told, Workflows};
 use steadfast_store::{MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error, empty_key, other_workflow, too_large};
+use crate::signal::Signal;
 use crate::task::Task;
 use crate::workflow::Workflow;
 
@@ -58,15 +61,8 @@ impl Engine {
             let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
             Error::new(Code::BadPayload, message).because(error)
         });
-        Submit {
-            engine: self,
-            workflow,
-            input,
-            key: None,
-            namespace: Arc::from(""),
-            priority: 0,
-            types: PhantomData,
-        }
+        let (namespace, start) = (Arc::from(""), Start::Now);
+        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, types: PhantomData }
     }
 
     /// A task that was submitted before, by this program or another.
@@ -79,6 +75,11 @@ impl Engine {
             return Err(other_workflow(id, &stored.workflow));
         }
         Ok(Task::new(id, Arc::clone(&self.node)))
+    }
+
+    /// Sends a signal to a task, of whatever workflow: see [`Task::signal`].
+    pub fn signal(&self, task: TaskId, name: &str, says: &(impl Serialize + ?Sized)) -> Signal<'_> {
+        Signal::new(&self.node, task, name, says)
     }
 
     /// Everything that happens to tasks on this engine from now on.
@@ -163,6 +164,7 @@ pub struct Submit<'e, In, Out> {
     key: Option<Arc<str>>,
     namespace: Arc<str>,
     priority: i8,
+    start: Start,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -184,6 +186,19 @@ impl<In, Out> Submit<'_, In, Out> {
     /// Among the tasks that wait for the same service, one with a higher priority goes first. Default: 0.
     pub fn priority(mut self, priority: i8) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Starts at this time, a [`Time`] or a `SystemTime`; at once if it has passed. The task is stored now, and its
+    /// `complete_within` counts from its start. A task that is found under its key keeps the time that it has.
+    pub fn start_at(mut self, time: impl Into<Time>) -> Self {
+        self.start = Start::At(time.into());
+        self
+    }
+
+    /// Starts so long after it was submitted: see [`start_at`](Self::start_at).
+    pub fn start_after(mut self, time: Duration) -> Self {
+        self.start = Start::After(time);
         self
     }
 }
@@ -216,7 +231,7 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
         let checked = taken.and_then(|input| self.check(&input).map(|()| input));
-        let Submit { engine, workflow, key, namespace, priority, .. } = self;
+        let Submit { engine, workflow, key, namespace, priority, start, .. } = self;
         Box::pin(async move {
             let inner = &workflow.inner;
             let definition = inner.definition();
@@ -229,7 +244,7 @@ where
                 return Err(Error::new(Code::UnknownWorkflow, message));
             }
             let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
-            let submitted = engine.node.submit(new).await?;
+            let submitted = engine.node.submit_for(new, start).await?;
             Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
         })
     }

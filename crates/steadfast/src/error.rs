@@ -33,7 +33,7 @@ pub enum Code {
     UnknownWorkflow,
     /// SF408: a task that does not exist.
     UnknownTask,
-    /// SF409: a task that has ended, or has passed its point of no return.
+    /// SF409: a task that has ended, has passed its point of no return, or waits for a signal no more.
     TooLate,
     /// SF410: the engine is shutting down.
     ShuttingDown,
@@ -41,6 +41,8 @@ pub enum Code {
     EmptyKey,
     /// SF412: settings that make no sense.
     BadSettings,
+    /// SF413: a signal that no step of the workflow waits for.
+    UnknownSignal,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -57,7 +59,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -70,6 +72,7 @@ impl Code {
         Self::ShuttingDown,
         Self::EmptyKey,
         Self::BadSettings,
+        Self::UnknownSignal,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -94,6 +97,7 @@ impl Code {
             Self::ShuttingDown => "SF410",
             Self::EmptyKey => "SF411",
             Self::BadSettings => "SF412",
+            Self::UnknownSignal => "SF413",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -202,7 +206,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::UnknownWorkflow { .. } => Code::UnknownWorkflow,
             ErrorKind::UnknownTask(_) => Code::UnknownTask,
             ErrorKind::OtherInput(_) => Code::KeyReused,
-            ErrorKind::Ended(_) | ErrorKind::NoReturn(_) => Code::TooLate,
+            ErrorKind::Ended(_) | ErrorKind::NoReturn(_) | ErrorKind::SignalOver { .. } => Code::TooLate,
+            ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
             _ => Code::StoreUnavailable,

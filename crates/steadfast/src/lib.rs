@@ -75,18 +75,22 @@ mod engine;
 mod error;
 mod failure;
 mod place;
+mod signal;
 mod step;
 mod steps;
 mod task;
+mod wait;
 mod workflow;
 
 pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use signal::Signal;
 pub use steadfast_engine::{
-    Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, Invalid, OnFailure, Problem,
-    Record, Recovery, Step, StepId, StepState, TaskState, Time, Undo, UndoState,
+    Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, HeadMore, Invalid, Kept,
+    OnFailure, Problem, Record, RecordMore, Recovery, Repeat, Step, StepId, StepState, TaskState, Time, Undo,
+    UndoState, Wait,
 };
 pub use steadfast_resilience as resilience;
 pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
@@ -94,6 +98,7 @@ pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
 pub use task::{Outcome, Status, StepStatus, Task, Why};
+pub use wait::{ForSignal, ForTime, SignalBuilder, WaitBuilder};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
 
 /// The guide's examples, run as tests.
@@ -105,6 +110,8 @@ mod guide {
     struct Undo;
     #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
     struct DeadlinesAndRecovery;
+    #[doc = include_str!("../../../docs/guide/waiting-signals-schedules.md")]
+    struct WaitingSignalsSchedules;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

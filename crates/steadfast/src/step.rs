@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{OnFailure, Recovery, Step, StepId};
+use steadfast_engine::{OnFailure, Recovery, Repeat, Step, StepId};
 use steadfast_resilience::{Attempt, Classify, Verdict};
 use steadfast_runtime::{
-    Answered, BAD_PAYLOAD, Code, Condition, Fault, Handler, Known, Service, Work, blocking,
+    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Handler, Known, Service, Work, blocking,
 };
 use steadfast_store::Payload;
 
@@ -30,6 +30,10 @@ pub struct StepRef<Out> {
 }
 
 impl<Out> StepRef<Out> {
+    pub(crate) fn new(place: &Place) -> Self {
+        Self { id: place.id, name: place.name, flow: place.flow.id, output: PhantomData }
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -72,6 +76,7 @@ pub struct StepBuilder<'f, In, Out> {
     undo_reads_output: bool,
     undo_recovery: Option<Recovery>,
     condition: Option<Condition>,
+    done: Option<Done>,
     output: PhantomData<fn() -> Out>,
 }
 
@@ -100,6 +105,7 @@ where
             undo_reads_output: false,
             undo_recovery: None,
             condition: None,
+            done: None,
             output: PhantomData,
         }
     }
@@ -107,31 +113,54 @@ where
     /// Begins once these have ended. Without it: at once. Steps whose outputs are of different types go into a tuple:
     /// `.after((flight, hotel))`.
     pub fn after(mut self, steps: impl Steps) -> Self {
-        let mut names = Vec::new();
-        steps.put_into(&mut names);
-        let own = Some(self.place.flow.id);
-        let (known, others): (Vec<_>, Vec<_>) =
-            names.into_iter().partition(|named| named.flow.is_none() || named.flow == own);
-        self.step = self.step.after(known.into_iter().map(|named| named.name));
-        for other in others {
-            self.flow.mistakes.push(format!(
-                "step `{}`: it comes after `{}`, which is a step of another workflow: name one of this workflow",
-                self.place.name, other.name
-            ));
-        }
+        let names = names(self.flow, &self.place, steps);
+        self.step = self.step.after(names);
         self
     }
 
     /// Runs only if this holds, and is skipped otherwise. What comes after a skipped step runs all the same, unless
     /// everything before it was skipped.
     pub fn when(mut self, condition: impl Fn(&Seen<In>) -> bool + Send + Sync + 'static) -> Self {
-        let place = self.place.clone();
-        let judge = move |known: &Known| {
-            let seen = Seen::new(known.clone(), &place).map_err(|fault| fault.message)?;
-            Ok(condition(&seen))
-        };
-        self.condition = Some(Arc::new(judge));
+        self.condition = Some(crate::step::condition(&self.place, condition));
         self.step = self.step.conditional();
+        self
+    }
+
+    /// Makes it again and again, so long after each round, until this holds of its output. Each round is a series of attempts
+    /// of its own with a key of its own; the output of the last one is the step's. While it waits for long, it is not held in
+    /// memory. Say [`at_most`](Self::at_most) how often, or give the workflow a `complete_within`.
+    pub fn repeat_until(
+        mut self,
+        every: Duration,
+        done: impl Fn(&Out) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let judge = move |output: &[u8]| {
+            let output = serde_json::from_slice(output).map_err(|error| bad("the output", &error).message)?;
+            Ok(done(&output))
+        };
+        self.done = Some(Arc::new(judge));
+        let at_most = self.step.repeats().and_then(|repeat| repeat.at_most);
+        self.step = self.step.repeat(Repeat { every, at_most });
+        self
+    }
+
+    /// The most rounds of a step that is [repeated](Self::repeat_until). When the last one is not done, the step fails.
+    pub fn at_most(mut self, rounds: u32) -> Self {
+        match self.step.repeats() {
+            Some(repeat) => self.step = self.step.repeat(Repeat { at_most: Some(rounds), ..repeat }),
+            None => self.flow.mistakes.push(format!(
+                "step `{}`: at_most says how often a step is repeated: say repeat_until before it",
+                self.place.name
+            )),
+        }
+        self
+    }
+
+    /// How often an attempt has to be heard of: its code calls [`heartbeat`](Context::heartbeat) or
+    /// [`progress`](Context::progress). One that is not heard of for this long is stopped and given up before its complete-by,
+    /// and then it is as if it had not answered. Default: only the complete-by counts.
+    pub fn heartbeat_within(mut self, time: Duration) -> Self {
+        self.step = self.step.heartbeat_within(time);
         self
     }
 
@@ -271,10 +300,10 @@ where
                 step = step.undo_recovery(recovery);
             }
         }
-        let code = Code { condition: self.condition, run: self.run, undo: self.undo };
+        let (condition, done) = (self.condition, self.done);
+        let code = Code { condition, undo: self.undo, done, ..Code::new(self.run) };
         self.flow.add(step, code, self.service);
-        let Place { flow, id, name } = self.place;
-        StepRef { id, name, flow: flow.id, output: PhantomData }
+        StepRef::new(&self.place)
     }
 }
 
@@ -282,6 +311,34 @@ impl<In, Out> fmt::Debug for StepBuilder<'_, In, Out> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepBuilder").field("step", &self.step).finish_non_exhaustive()
     }
+}
+
+/// The names of steps that another one comes after. One of another workflow is a mistake.
+pub(crate) fn names<In>(flow: &mut Builder<In>, place: &Place, steps: impl Steps) -> Vec<String> {
+    let mut names = Vec::new();
+    steps.put_into(&mut names);
+    let own = Some(place.flow.id);
+    let (known, others): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|named| named.flow.is_none() || named.flow == own);
+    for other in others {
+        flow.mistakes.push(format!(
+            "step `{}`: it comes after `{}`, which is a step of another workflow: name one of this workflow",
+            place.name, other.name
+        ));
+    }
+    known.into_iter().map(|named| named.name).collect()
+}
+
+/// A condition, as the loops ask it.
+pub(crate) fn condition<In: DeserializeOwned>(
+    place: &Place,
+    condition: impl Fn(&Seen<In>) -> bool + Send + Sync + 'static,
+) -> Condition {
+    let place = place.clone();
+    Arc::new(move |known: &Known| {
+        let seen = Seen::new(known.clone(), &place).map_err(|fault| fault.message)?;
+        Ok(condition(&seen))
+    })
 }
 
 /// Calls code with its context.

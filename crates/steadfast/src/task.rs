@@ -4,13 +4,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{Cause, StepId, StepState, TaskState, UndoState};
+use steadfast_engine::{Cause, Record, StepId, StepState, TaskState, UndoState};
 use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error, too_large};
+use crate::signal::Signal;
 use crate::workflow::Workflow;
 
 /// A task. It goes on whether or not anybody holds this.
@@ -93,13 +95,30 @@ impl<Out> Task<Out> {
         Ok(self.node.undo(self.id, by, why).await?)
     }
 
+    /// Sends it a signal: a step of it that waits for one of this name goes on, and what the signal says is its output. One
+    /// that comes before that step has its turn is kept for it. Await it: when that returns, it is stored and will be acted
+    /// on.
+    ///
+    /// It is refused if the task has ended, if no step of its workflow waits for such a signal, and if nothing waits for it
+    /// any more.
+    pub fn signal(&self, name: &str, says: &(impl Serialize + ?Sized)) -> Signal<'_> {
+        Signal::new(&self.node, self.id, name, says)
+    }
+
     /// Where it stands.
     ///
     /// # Errors
     /// The store's.
     pub async fn status(&self) -> Result<Status, Error> {
         let stored = self.node.read(self.id).await?;
-        Ok(Status::of(&stored, &self.node))
+        let mut status = Status::of(&stored, &self.node);
+        let runs = |record: &Record| record.state == StepState::Running && !record.is_undoing();
+        for (id, _) in stored.task.rows().filter(|(_, record)| runs(record)) {
+            let progress = self.node.progress(self.id, id).await?;
+            let text = progress.map(|json| String::from_utf8_lossy(&json).into_owned());
+            status.steps[id.ordinal()].progress = text;
+        }
+        Ok(status)
     }
 
     /// What happened to it, oldest first.
@@ -205,6 +224,8 @@ pub struct StepStatus {
     pub attempt: u32,
     /// How its last attempt failed, if one did.
     pub last_failure: Option<Arc<str>>,
+    /// How far its attempt has come that runs, as JSON, if it has said so.
+    pub progress: Option<String>,
 }
 
 impl Status {
@@ -222,6 +243,7 @@ impl Status {
             undo: record.undo,
             attempt: record.attempt,
             last_failure: record.last_failure.clone(),
+            progress: None,
         });
         let why = match known {
             Some(definition) => stored.task.in_words(definition, node.now()),

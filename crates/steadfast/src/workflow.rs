@@ -150,7 +150,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     }
 
     /// The place of the step that will be added next.
-    fn next(&self, name: &'static str) -> Place {
+    pub(crate) fn next(&self, name: &'static str) -> Place {
         let id = StepId::at(u16::try_from(self.steps.len()).unwrap_or(u16::MAX));
         Place { flow: Arc::clone(&self.flow), id, name }
     }

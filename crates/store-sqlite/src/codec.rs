@@ -3,10 +3,12 @@
 use rusqlite::types::{FromSqlError, Type};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use steadfast_engine::{Head, Record, StepId, TaskState, Time};
+use steadfast_engine::{Head, HeadMore, Record, RecordMore, StepId, TaskState, Time};
 
 /// The first byte of everything packed: the form that follows.
 const FORM: u8 = 1;
+/// The form that has beside it what only some tasks and steps have: to those that do not, it costs nothing.
+const WITH_MORE: u8 = 2;
 
 /// What a write did, as it is read from the history.
 #[derive(Deserialize)]
@@ -17,9 +19,58 @@ pub(crate) struct Change {
 
 /// What a write does, as it is put into the history: packed it is the same.
 #[derive(Serialize)]
-pub(crate) struct Changing<'a> {
-    pub(crate) head: Option<&'a Head>,
-    pub(crate) steps: &'a [(StepId, Record)],
+struct Changing<'a> {
+    head: Option<&'a Head>,
+    steps: &'a [(StepId, Record)],
+}
+
+/// What only some have, of a change: of the task, and of steps by their place among those that changed.
+#[derive(Default, Serialize, Deserialize)]
+struct More {
+    head: Option<Box<HeadMore>>,
+    steps: Vec<(usize, Box<RecordMore>)>,
+}
+
+pub(crate) fn pack_head(head: &Head) -> rusqlite::Result<Vec<u8>> {
+    pack(head, head.more.as_ref())
+}
+
+pub(crate) fn unpack_head(bytes: &[u8]) -> rusqlite::Result<Head> {
+    let (head, more) = unpack::<Head, _>(bytes)?;
+    Ok(Head { more, ..head })
+}
+
+pub(crate) fn pack_record(record: &Record) -> rusqlite::Result<Vec<u8>> {
+    pack(record, record.more.as_ref())
+}
+
+pub(crate) fn unpack_record(bytes: &[u8]) -> rusqlite::Result<Record> {
+    let (record, more) = unpack::<Record, _>(bytes)?;
+    Ok(Record { more, ..record })
+}
+
+pub(crate) fn pack_change(head: Option<&Head>, steps: &[(StepId, Record)]) -> rusqlite::Result<Vec<u8>> {
+    let with_more = |(place, (_, record)): (usize, &(StepId, Record))| Some((place, record.more.clone()?));
+    let more = More {
+        head: head.and_then(|head| head.more.clone()),
+        steps: steps.iter().enumerate().filter_map(with_more).collect(),
+    };
+    let has_more = more.head.is_some() || !more.steps.is_empty();
+    pack(&Changing { head, steps }, has_more.then_some(&more))
+}
+
+pub(crate) fn unpack_change(bytes: &[u8]) -> rusqlite::Result<Change> {
+    let (mut change, more) = unpack::<Change, More>(bytes)?;
+    let more = more.unwrap_or_default();
+    if let Some(head) = &mut change.head {
+        head.more = more.head;
+    }
+    for (place, more) in more.steps {
+        if let Some((_, record)) = change.steps.get_mut(place) {
+            record.more = Some(more);
+        }
+    }
+    Ok(change)
 }
 
 /// The number of a state in the file; from 4 on a task is at rest.
@@ -43,21 +94,74 @@ pub(crate) fn time(millis: i64) -> Time {
     Time::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-pub(crate) fn pack(value: &impl Serialize) -> rusqlite::Result<Vec<u8>> {
-    let packed = postcard::to_extend(value, vec![FORM]);
+/// What all have, and behind it what only some have.
+fn pack(value: &impl Serialize, more: Option<&impl Serialize>) -> rusqlite::Result<Vec<u8>> {
+    let packed = match more {
+        None => postcard::to_extend(value, vec![FORM]),
+        Some(more) => {
+            postcard::to_extend(value, vec![WITH_MORE]).and_then(|packed| postcard::to_extend(more, packed))
+        }
+    };
     packed.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> rusqlite::Result<T> {
+fn unpack<T: DeserializeOwned, M: DeserializeOwned>(bytes: &[u8]) -> rusqlite::Result<(T, Option<M>)> {
     let bad = |error: Box<dyn std::error::Error + Send + Sync>| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error)
     };
-    match bytes.split_first() {
-        Some((&FORM, packed)) => postcard::from_bytes(packed).map_err(|error| bad(Box::new(error))),
-        _ => Err(bad(Box::new(FromSqlError::InvalidType))),
-    }
+    let read = match bytes.split_first() {
+        Some((&FORM, packed)) => postcard::from_bytes(packed).map(|value| (value, None)),
+        Some((&WITH_MORE, packed)) => postcard::take_from_bytes(packed)
+            .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes(packed)?)))),
+        _ => return Err(bad(Box::new(FromSqlError::InvalidType))),
+    };
+    read.map_err(|error| bad(Box::new(error)))
 }
 
 pub(crate) fn id(bits: u128) -> [u8; 16] {
     bits.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use steadfast_engine::{Definition, Step, Task};
+
+    use super::*;
+
+    fn task() -> Task {
+        let step = Step::new("a", "s").nothing_to_undo();
+        let definition = Definition::builder("w").complete_within(Duration::from_secs(9)).step(step).build();
+        Task::new(&definition.unwrap(), Time::from_millis(5))
+    }
+
+    #[test]
+    fn what_only_some_have_comes_back_and_costs_the_others_nothing() {
+        let (plain, step) = (task(), StepId::at(0));
+        let (mut head, mut record) = (plain.head().clone(), plain.step(step).clone());
+        assert_eq!(pack_head(&head).unwrap(), [&[FORM][..], &postcard::to_stdvec(&head).unwrap()].concat());
+        let packed = pack_change(Some(&head), &[(step, record.clone())]).unwrap();
+        assert_eq!(packed[0], FORM);
+        head.more = Some(Box::new(HeadMore {
+            start_at: Some(Time::from_millis(7)),
+            seen: vec!["id".into()],
+            ..HeadMore::default()
+        }));
+        record.more = Some(Box::new(RecordMore { since: Some(Time::from_millis(3)), rounds: 2 }));
+        assert_eq!(unpack_head(&pack_head(&head).unwrap()).unwrap(), head);
+        assert_eq!(unpack_record(&pack_record(&record).unwrap()).unwrap(), record);
+        let steps = [(step, plain.step(step).clone()), (step, record)];
+        let change = unpack_change(&pack_change(Some(&head), &steps).unwrap()).unwrap();
+        assert_eq!((change.head, &change.steps[..]), (Some(head), &steps[..]));
+        let change = unpack_change(&pack_change(None, &steps).unwrap()).unwrap();
+        assert_eq!((change.head, &change.steps[..]), (None, &steps[..]));
+    }
+
+    #[test]
+    fn another_form_is_refused() {
+        for bytes in [&[][..], &[0], &[3, 0], &[WITH_MORE, 0]] {
+            assert!(unpack_head(bytes).is_err(), "{bytes:?}");
+        }
+    }
 }

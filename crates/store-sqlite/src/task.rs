@@ -9,7 +9,7 @@ use steadfast_store::{
 };
 
 use crate::aside::{self, ASIDE, Found};
-use crate::codec::{id, millis, pack, state, time, unpack};
+use crate::codec::{id, millis, pack_head, state, time, unpack_head, unpack_record};
 use crate::write::{insert_step, ordinal};
 use crate::{mail, node};
 
@@ -25,7 +25,7 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
     let sql =
         "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, at_rest, head,
                    deadline_ms, ending, epoch, revision, owner, wake_at_ms, submitted_at_ms, priority)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?14, ?14, ?15)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?15, ?14, ?16)
                ON CONFLICT DO NOTHING";
     let stored = transaction.prepare_cached(sql)?.execute(params![
         task,
@@ -36,12 +36,13 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
         new.key.as_deref(),
         state(head.state),
         head.state.is_at_rest(),
-        pack(head)?,
+        pack_head(head)?,
         head.deadline.map(millis),
         head.ending.is_some(),
         u8::from(new.owner.is_some()),
         new.owner.map(|owner| id(owner.as_u128())),
         millis(now),
+        millis(head.start_at().map_or(now, |time| time.max(now))),
         new.priority,
     ])?;
     if stored == 0 {
@@ -192,7 +193,7 @@ fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Sto
     let mut find = transaction.prepare_cached(sql)?;
     let steps = steps(transaction, task)?;
     let read = |row: &Row<'_>| {
-        let head: Head = unpack(&row.get::<_, Vec<u8>>(4)?)?;
+        let head: Head = unpack_head(&row.get::<_, Vec<u8>>(4)?)?;
         Ok(Stored {
             id: task,
             namespace: Arc::from(row.get::<_, String>(0)?),
@@ -220,7 +221,7 @@ fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Sto
 fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Record>> {
     let mut find =
         transaction.prepare_cached("SELECT record FROM steadfast_steps WHERE task = ? ORDER BY ordinal")?;
-    find.query_map([id(task.as_u128())], |row| unpack(&row.get::<_, Vec<u8>>(0)?))?.collect()
+    find.query_map([id(task.as_u128())], |row| unpack_record(&row.get::<_, Vec<u8>>(0)?))?.collect()
 }
 
 pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Result<Option<Payload>> {

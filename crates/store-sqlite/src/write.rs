@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{Entry, Hold, Refusal, TaskId, Write, Written};
 
-use crate::codec::{Change, Changing, id, millis, pack, state, time, unpack};
+use crate::codec::{Change, id, millis, pack_change, pack_head, pack_record, state, time, unpack_change};
 
 /// Carries one write out. The first statement has the guard: a refused write has done nothing.
 pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusqlite::Result<Written> {
@@ -26,7 +26,7 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
 }
 
 fn put_entry(transaction: &Connection, write: &Write, now: Time) -> rusqlite::Result<()> {
-    let packed = pack(&Changing { head: write.head.as_ref(), steps: &write.steps })?;
+    let packed = pack_change(write.head.as_ref(), &write.steps)?;
     let sql = "INSERT INTO steadfast_history (task, revision, at_ms, packed) VALUES (?, ?, ?, ?)";
     let (task, revision) = (id(write.task.as_u128()), number(write.guard.revision + 1));
     transaction.prepare_cached(sql)?.execute(params![task, revision, millis(now), packed]).map(drop)
@@ -49,7 +49,7 @@ fn changes_rows_only(transaction: &Connection, write: &Write) -> rusqlite::Resul
         number(write.guard.revision),
         write.guard.mail.map_or(i64::MAX, |mail| number(mail.0)),
         head.map(|head| state(head.state)),
-        head.map(pack).transpose()?,
+        head.map(pack_head).transpose()?,
         head.and_then(|head| head.deadline).map(millis),
         head.map(|head| head.ending.is_some()),
     ])?;
@@ -77,7 +77,7 @@ fn changes_all(transaction: &Connection, write: &Write, now: Time) -> rusqlite::
         number(write.guard.revision),
         write.guard.mail.map_or(i64::MAX, |mail| number(mail.0)),
         head.map(|head| state(head.state)),
-        head.map(pack).transpose()?,
+        head.map(pack_head).transpose()?,
         head.and_then(|head| head.deadline).map(millis),
         head.map(|head| head.ending.is_some()),
         head.map(|head| head.state.is_at_rest()),
@@ -114,7 +114,7 @@ pub(crate) fn insert_step(
                VALUES (?, ?, ?, ?, ?)";
     let due = record.complete_by.map(millis);
     let mut insert = transaction.prepare_cached(sql)?;
-    insert.execute(params![task, ordinal(step), record.attempt, due, pack(record)?]).map(drop)
+    insert.execute(params![task, ordinal(step), record.attempt, due, pack_record(record)?]).map(drop)
 }
 
 /// Writes the row of a step, which is there since its task was submitted.
@@ -123,7 +123,7 @@ fn put_step(transaction: &Connection, task: [u8; 16], step: StepId, record: &Rec
                WHERE task = ?1 AND ordinal = ?2";
     let due = record.complete_by.map(millis);
     let mut put = transaction.prepare_cached(sql)?;
-    match put.execute(params![task, ordinal(step), record.attempt, due, pack(record)?])? {
+    match put.execute(params![task, ordinal(step), record.attempt, due, pack_record(record)?])? {
         1 => Ok(()),
         other => Err(rusqlite::Error::StatementChangedRows(other)),
     }
@@ -133,7 +133,7 @@ pub(crate) fn history(transaction: &Connection, task: TaskId) -> rusqlite::Resul
     let sql = "SELECT revision, at_ms, packed FROM steadfast_history WHERE task = ? ORDER BY revision";
     let mut find = transaction.prepare_cached(sql)?;
     let rows = find.query_map([id(task.as_u128())], |row| {
-        let Change { head, steps } = unpack(&row.get::<_, Vec<u8>>(2)?)?;
+        let Change { head, steps } = unpack_change(&row.get::<_, Vec<u8>>(2)?)?;
         Ok(Entry { revision: row.get::<_, i64>(0)?.unsigned_abs(), at: time(row.get(1)?), head, steps })
     })?;
     rows.collect()

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Answer, Block, Cause, Definition, Effect, Event, Failure, OnFailure, Record, Step, StepId, Task, Time,
-    decide,
+    Answer, Block, Cause, Definition, Effect, Event, Failure, OnFailure, Record, Repeat, Step, StepId, Task,
+    Time, decide,
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
@@ -22,7 +22,10 @@ mod folder;
 use folder::Folder;
 
 const SEEDS: u64 = 20;
-const OPERATIONS: u32 = 200;
+const OPERATIONS: u32 = 300;
+/// The input, an output, a kept signal, and how far an attempt has come.
+const PLACES: [Option<StepId>; 4] =
+    [None, Some(StepId::at(1)), Some(StepId::of_signal(0)), Some(StepId::of_progress(StepId::at(1)))];
 
 fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -35,6 +38,8 @@ fn workflow() -> Definition {
         .step(step("a"))
         .step(step("b").after(["a"]).on_failure(OnFailure::Continue))
         .step(step("c").after(["a"]))
+        .step(Step::signal("d", "go").timeout(s(5)).or_none().after(["a"]))
+        .step(Step::new("e", "service").nothing_to_undo().repeat(Repeat { every: s(1), at_most: Some(4) }))
         .build()
         .unwrap()
 }
@@ -104,7 +109,8 @@ impl Both {
         let namespace = Arc::from(if self.rng.bool() { "x" } else { "" });
         let (id, input) = (self.task(), self.text());
         let priority = self.rng.i8(-1..2);
-        let task = Task::new(&self.definition, self.clock.now());
+        let (now, later) = (self.clock.now(), self.rng.u64(0..20).saturating_sub(14));
+        let task = Task::starting_at(&self.definition, now, now + s(later));
         Submission {
             id,
             namespace,
@@ -131,18 +137,28 @@ impl Both {
             answer: Answer::Completed,
         };
         let now = self.clock.now();
+        let signal = Event::Signalled { signal: Arc::from("go"), id: None };
+        let taken = |(step, _): (StepId, &_)| Event::Taken { step };
         let next = task.rows().map(answered).chain(task.rows().map(granted));
+        let next = next.chain(task.rows().map(taken)).chain([signal]);
         let next = next.into_iter().find(|next| decide(&self.definition, task, next, now).changes_anything());
         if let Some(next) = next.filter(|_| self.rng.u8(0..3) > 0) {
             return next;
         }
-        let step = StepId::at(self.rng.u16(0..3));
+        let step = StepId::at(self.rng.u16(0..5));
         let attempt = task.step(step).attempt;
         let again = self.rng.bool().then(|| self.clock.now() + s(self.rng.u64(0..9)));
         let effect = if self.rng.bool() { Effect::None } else { Effect::Possible };
         let failure = Failure { kind: Arc::from("odd"), calls: 1, effect, again };
-        match self.rng.u8(0..10) {
+        match self.rng.u8(0..14) {
             0 | 1 => Event::Claimed,
+            9 => Event::Due { step },
+            10 => Event::Signalled {
+                signal: Arc::from("go"),
+                id: Some(Arc::from(self.rng.u8(0..9).to_string())),
+            },
+            11 => Event::Taken { step },
+            12 => Event::Answered { step, attempt, answer: Answer::NotYet },
             2..=4 => Event::Granted { step },
             5 => Event::Refused { step, block: Block::Breaker, until: again },
             6 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
@@ -173,7 +189,8 @@ impl Both {
             1 => Hold::Take,
             _ => Hold::Keep,
         };
-        let outputs = if self.rng.bool() { vec![(StepId::at(1), self.text())] } else { Vec::new() };
+        let places = PLACES.map(|at| at.filter(|_| self.rng.u8(0..3) == 0));
+        let outputs = places.into_iter().flatten().map(|at| (at, self.text())).collect();
         let mail_read = self.rng.bool().then(|| MailId(self.rng.u64(0..3)));
         let mut after = stored.task.clone();
         after.apply(&plan);
@@ -234,7 +251,7 @@ impl Both {
         }
         for id in (1..12).map(TaskId::from_u128) {
             same!(self, history(id));
-            let keys = [None, Some(StepId::at(1))].map(|step| PayloadKey { task: id, step });
+            let keys = PLACES.map(|step| PayloadKey { task: id, step });
             same!(self, payloads(keys.to_vec()));
             for stored in same!(self, read(vec![id])).into_iter().flatten() {
                 stored.task.check(&self.definition).unwrap();
@@ -266,7 +283,7 @@ fn the_file_and_the_reference_answer_alike() {
         );
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
-    for rare in ["Running -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
+    for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");
     }
 }

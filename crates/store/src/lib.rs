@@ -57,6 +57,8 @@ macro_rules! failpoint {
 
 /// The most bytes of one input, output or message.
 pub const MAX_PAYLOAD: usize = 1 << 20;
+/// What a message may have beside the payload that it brings: names, ids, numbers.
+pub const MAX_ENVELOPE: usize = 1 << 10;
 /// The longest key of a submission, in bytes.
 pub const MAX_KEY: usize = 200;
 
@@ -64,7 +66,8 @@ pub const MAX_KEY: usize = 200;
 pub trait Tasks {
     /// Stores tasks, each with all of its rows and its input, before anything of it runs. A key that the same workflow of
     /// the same namespace has seen gives the first task back. Inputs are equal byte for byte: the same JSON with other
-    /// spaces, or its names in another order, is another input.
+    /// spaces, or its names in another order, is another input. A task that is to start later is due from then on, and not
+    /// before.
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send;
 
     /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose

@@ -6,7 +6,7 @@ use steadfast_engine::{Head, Record, StepId, Task, Time};
 
 use crate::error::{Error, Kind};
 use crate::id::{NodeId, TaskId};
-use crate::{MAX_KEY, MAX_PAYLOAD};
+use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD};
 
 /// Bytes that the store does not look into.
 pub type Payload = Arc<[u8]>;
@@ -127,7 +127,7 @@ impl Message {
     /// # Errors
     /// What is too large, and by how much.
     pub fn check(&self) -> Result<(), Error> {
-        check_size("a message", self.body.len(), MAX_PAYLOAD)
+        check_size("a message", self.body.len(), MAX_PAYLOAD + MAX_ENVELOPE)
     }
 }
 
@@ -189,7 +189,7 @@ pub enum Kept {
 pub struct PayloadKey {
     /// Of which task.
     pub task: TaskId,
-    /// The output of this step; `None` for the task's input.
+    /// The output of this step, or what is kept at this place beyond the steps; `None` for the task's input.
     pub step: Option<StepId>,
 }
 

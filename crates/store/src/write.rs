@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Head, Plan, Record, StepId, Time};
+use steadfast_engine::{Head, MAX_STEPS, Plan, Record, StepId, Time};
 
 use crate::MAX_PAYLOAD;
 use crate::error::Error;
@@ -20,7 +20,7 @@ pub struct Write {
     pub head: Option<Head>,
     /// The rows of steps that change.
     pub steps: Vec<(StepId, Record)>,
-    /// Outputs of steps.
+    /// Outputs of steps, and what is kept at places beyond the steps: what signals said, and how far attempts have come.
     pub outputs: Vec<(StepId, Payload)>,
     /// Mail up to here is consumed by this write.
     pub mail_read: Option<MailId>,
@@ -48,12 +48,15 @@ impl Write {
         }
     }
 
-    /// Whether it does more than let go of the task. One that does not is no entry of the history: a task that nobody can
-    /// work on is claimed and released for as long as it waits, and its history would grow for ever.
+    /// Whether it does more than let go of the task, or keep how far an attempt has come. One that does not is no entry of
+    /// the history: a task that nobody can work on is claimed and released for as long as it waits, an attempt that runs for
+    /// hours tells of itself each second, and their histories would grow for ever.
     #[must_use]
     pub fn has_entry(&self) -> bool {
-        let says = self.head.is_some() || !self.steps.is_empty() || !self.outputs.is_empty();
-        says || self.mail_read.is_some() || !matches!(self.hold, Hold::Release(_))
+        let is_output = |step: &StepId| step.ordinal() < MAX_STEPS;
+        let outputs = self.outputs.iter().any(|(step, _)| is_output(step));
+        let says = self.head.is_some() || !self.steps.is_empty() || outputs || self.mail_read.is_some();
+        says || self.outputs.is_empty() && !matches!(self.hold, Hold::Release(_))
     }
 
     /// Whether it is within the limits that all stores have.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::definition::{Definition, StepId};
+use crate::definition::{Definition, StepId, Wait};
 use crate::event::Block;
 use crate::plan::{Ask, Dispatch, Plan};
 use crate::task::{Busy, Head, Record, Task, TaskState, Turn};
@@ -17,12 +17,20 @@ pub(super) struct Draft<'a> {
     steps: BTreeMap<StepId, Record>,
     asks: Vec<Ask>,
     dispatches: Vec<Dispatch>,
+    /// Where what came beside the event belongs.
+    pub(super) keeps: Option<StepId>,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(definition: &'a Definition, task: &'a Task, now: Time) -> Self {
         let (asks, dispatches) = (Vec::new(), Vec::new());
-        Self { definition, now, task, head: task.head.clone(), steps: BTreeMap::new(), asks, dispatches }
+        let (head, steps) = (task.head.clone(), BTreeMap::new());
+        Self { definition, now, task, head, steps, asks, dispatches, keeps: None }
+    }
+
+    /// The task as it was.
+    pub(super) fn task(&self) -> &'a Task {
+        self.task
     }
 
     pub(super) fn head(&self) -> &Head {
@@ -66,9 +74,17 @@ impl<'a> Draft<'a> {
         count(after, 1);
     }
 
+    /// A step, or its undo, could run: it asks for a place at its service, or begins to wait if it calls none.
     pub(super) fn make_ready(&mut self, id: StepId) {
-        self.turn(id, Turn::Ready);
-        self.ask(Ask::Permit(id));
+        match self.definition.step(id).wait() {
+            Some(Wait::Time(Some(time))) => self.wait_until(id, self.now + *time),
+            Some(Wait::Time(None)) => self.ask(Ask::Until(id)),
+            Some(Wait::Signal { timeout, .. }) => self.wait_for_signal(id, *timeout),
+            None => {
+                self.turn(id, Turn::Ready);
+                self.ask(Ask::Permit(id));
+            }
+        }
     }
 
     pub(super) fn park(&mut self, id: StepId, block: Block, until: Option<Time>) {
@@ -86,12 +102,12 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(mut self) -> Plan {
         if matches!(self.head.state, TaskState::Running | TaskState::Waiting) {
             let idle = self.head.running == 0 && self.head.ready == 0 && self.head.resting > 0;
-            // What a condition is asked for is not known to be waiting.
-            let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_)));
+            // What a condition or a time is asked for is not known to be waiting.
+            let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_) | Ask::Until(_)));
             self.head.state = if idle && !asked { TaskState::Waiting } else { TaskState::Running };
         }
-        let Self { task, head, steps, asks, dispatches, .. } = self;
+        let Self { task, head, steps, asks, dispatches, keeps, .. } = self;
         let steps = steps.into_iter().filter(|(id, record)| task.step(*id) != record).collect();
-        Plan { head: (head != task.head).then_some(head), steps, asks, dispatches, ignored: None }
+        Plan { head: (head != task.head).then_some(head), steps, asks, dispatches, keeps, ignored: None }
     }
 }

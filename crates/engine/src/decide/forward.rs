@@ -33,7 +33,7 @@ impl Draft<'_> {
         false
     }
 
-    fn must_wait_for_judgement(&self, id: StepId) -> Followed {
+    pub(super) fn must_wait_for_judgement(&self, id: StepId) -> Followed {
         let waits = self.record(id).state == StepState::Pending && self.head().state != TaskState::Pending;
         let waits = waits && self.head().ending.is_none() && self.is_unlocked(id);
         if waits { Ok(()) } else { Err(Ignored::NotNow) }
@@ -71,13 +71,14 @@ impl Draft<'_> {
         self.turn(id, Turn::Running(complete_by));
         let record = self.record(id);
         let calls_left = step.most_calls().map(|most| most.saturating_sub(record.calls));
-        let dispatch = Dispatch { step: id, undo: false, attempt: record.attempt, complete_by, calls_left };
-        self.dispatch(dispatch);
+        let (attempt, round) = (record.attempt, record.rounds());
+        self.dispatch(Dispatch { step: id, undo: false, attempt, round, complete_by, calls_left });
         Ok(())
     }
 
     // ---- how an attempt ended ----
 
+    /// It is done.
     pub(super) fn completed(&mut self, id: StepId) {
         self.turn(id, Turn::Ended(StepState::Completed));
         self.pass_no_return(id);
@@ -156,7 +157,7 @@ impl Draft<'_> {
             && step.most_calls().is_none_or(|most| record.calls < most)
     }
 
-    fn wait(&mut self, id: StepId, until: Time) {
+    pub(super) fn wait(&mut self, id: StepId, until: Time) {
         match until > self.now {
             true => self.turn(id, Turn::Waiting(until)),
             false => self.make_ready(id),
@@ -164,7 +165,7 @@ impl Draft<'_> {
     }
 
     /// A step that is not tried again, and what that means for the task.
-    fn give_up(&mut self, id: StepId) {
+    pub(super) fn give_up(&mut self, id: StepId) {
         let step = self.definition.step(id);
         let (means, unknown) = (step.failure_means(), self.record(id).may_have_happened);
         let goes_on = means == OnFailure::Continue && (step.is_idempotent() || !unknown);

@@ -6,11 +6,13 @@
 mod draft;
 mod forward;
 mod undo;
+mod wait;
 
 #[cfg(test)]
 mod tests;
 
 use draft::Draft;
+pub(crate) use wait::in_words;
 
 use crate::definition::{Definition, StepId};
 use crate::event::{Answer, Event};
@@ -50,6 +52,10 @@ impl Draft<'_> {
             Event::TimedOut { step, attempt } => self.timed_out(*step, *attempt),
             Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
             Event::CutOff { step, attempt } => self.cut_off(*step, *attempt),
+            Event::Until { step, at } => self.until(*step, *at),
+            Event::Signalled { signal, id } => self.signalled(signal, id.as_ref()),
+            Event::Taken { step } => self.taken(*step),
+            Event::Progressed { step, attempt } => self.progressed(*step, *attempt),
             Event::DeadlinePassed => self.deadline_passed(),
             Event::Cancelled { cause } => self.cancelled(cause),
             Event::UndoAsked { cause } => self.undo_asked(cause),
@@ -59,6 +65,11 @@ impl Draft<'_> {
     /// A task that begins unlocks its first steps; one that goes on asks again for whatever it waits for.
     fn claimed(&mut self) -> Followed {
         if self.head().state == TaskState::Pending {
+            match self.head().start_at() {
+                Some(time) if self.now < time => return Err(Ignored::NotDue),
+                Some(_) => self.head_mut().change_more(|more| more.start_at = None),
+                None => {}
+            }
             self.head_mut().state = TaskState::Running;
             for id in self.definition.ids().filter(|id| self.definition.before(*id).is_empty()) {
                 self.unlock(id);
@@ -76,8 +87,9 @@ impl Draft<'_> {
                     self.ask(Ask::Permit(id));
                 }
                 (UndoState::None, StepState::Pending) if !ending && self.is_unlocked(id) => {
-                    self.ask(Ask::Condition(id));
+                    self.ask_again(id);
                 }
+                (UndoState::None, StepState::Waiting) if !ending => self.ask_for_kept(id),
                 _ => {}
             }
         }
@@ -118,8 +130,13 @@ impl Draft<'_> {
             return Err(Ignored::NotDue);
         }
         self.must_go_on(id)?;
-        self.make_ready(id);
-        Ok(())
+        match self.definition.step(id).wait() {
+            Some(wait) => self.wait_is_over(id, wait),
+            None => {
+                self.make_ready(id);
+                Ok(())
+            }
+        }
     }
 
     /// A step on its way forward does not begin once the task is ending.
@@ -149,12 +166,26 @@ impl Draft<'_> {
             return Err(Ignored::Late);
         }
         match (record.is_undoing(), answer) {
-            (false, Answer::Completed) => self.completed(id),
+            (false, Answer::NotYet) if self.definition.step(id).repeats().is_some() => self.not_yet(id),
+            (false, Answer::Completed | Answer::NotYet) => {
+                self.keeps = Some(id);
+                self.completed(id);
+            }
+            (false, Answer::Unheard) => self.silent(id, NO_HEARTBEAT),
             (false, Answer::Failed(failure)) => self.failed(id, failure),
-            (true, Answer::Completed) => self.undone(id),
+            // An undo has no rounds: it is done.
+            (true, Answer::Completed | Answer::NotYet) => self.undone(id),
+            (true, Answer::Unheard) => self.undo_silent(id, NO_HEARTBEAT),
             (true, Answer::Failed(failure)) => self.undo_failed(id, failure),
             (_, Answer::NotMade { block, until }) => self.not_made(id, block, *until),
         }
+        Ok(())
+    }
+
+    /// How far an attempt has come is stored for as long as it runs, and changes nothing.
+    fn progressed(&mut self, id: StepId, attempt: u32) -> Followed {
+        self.must_run(id, attempt)?;
+        self.keeps = Some(StepId::of_progress(id));
         Ok(())
     }
 
@@ -225,5 +256,7 @@ impl Draft<'_> {
 pub(crate) const MAX_OWNER_DEATHS: u32 = 3;
 /// How an attempt failed that did not answer in time.
 const NO_ANSWER: &str = "no-answer: it did not answer by its complete-by";
+/// How an attempt failed that was not heard of in time.
+const NO_HEARTBEAT: &str = "no-heartbeat: it was not heard of in time";
 /// How an attempt failed that ran in a process that is dead.
 const OWNER_DIED: &str = "owner-died: the process died while it ran";

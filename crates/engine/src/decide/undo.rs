@@ -119,7 +119,7 @@ impl Draft<'_> {
         let complete_by = self.now + within;
         self.turn(id, Turn::Running(complete_by));
         let attempt = self.record(id).attempt;
-        self.dispatch(Dispatch { step: id, undo: true, attempt, complete_by, calls_left: None });
+        self.dispatch(Dispatch { step: id, undo: true, attempt, round: 0, complete_by, calls_left: None });
         Ok(())
     }
 

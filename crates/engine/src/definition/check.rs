@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::{Builder, MAX_NAME, MAX_STEPS, OnFailure, Step, StepId};
+use super::{Builder, MAX_NAME, MAX_STEPS, OnFailure, Step, StepId, Wait};
 
 /// The longest time that a step or task may have: beyond a year it is no limit but a mistake.
 const MAX_TIME: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -61,6 +61,7 @@ pub(super) fn check(workflow: &Builder) -> Result<Vec<Vec<StepId>>, Invalid> {
     }
     for step in &workflow.steps {
         found.step(step);
+        found.repeat(step, workflow.complete_within.is_some());
     }
     let before = found.order(&workflow.steps);
     if found.problems.is_empty() {
@@ -135,7 +136,11 @@ impl Found {
     fn step(&mut self, step: &Step) {
         let place = place(step);
         self.name(&place, &step.name);
-        self.name(&format!("{place}, service"), &step.service);
+        match &step.waits {
+            Some(wait) => self.wait(&place, step, wait),
+            None => self.name(&format!("{place}, service"), &step.service),
+        }
+        self.time(&place, "heartbeat_within", step.heartbeat_within);
         self.time(&place, "complete_within", Some(step.complete_within));
         self.time(&place, "the undo's complete_within", step.undo.map(|undo| undo.complete_within));
         if step.max_calls == Some(0) {
@@ -161,6 +166,50 @@ impl Found {
         }
         if step.point_of_no_return && step.undo.is_some() {
             self.add(&place, "a point of no return is never undone: remove its undo");
+        }
+    }
+
+    /// A step that calls nothing.
+    fn wait(&mut self, place: &str, step: &Step, wait: &Wait) {
+        match wait {
+            Wait::Time(time) => self.time(place, "its wait", *time),
+            Wait::Signal { signal, timeout, or_none } => {
+                self.name(&format!("{place}, signal"), signal);
+                self.time(place, "timeout", *timeout);
+                if *or_none && timeout.is_none() {
+                    self.add(place, "it goes on without its signal, and has no timeout: add one");
+                }
+            }
+        }
+        let calls = step.undo.is_some()
+            || step.max_calls.is_some()
+            || step.repeat.is_some()
+            || step.heartbeat_within.is_some()
+            || !step.idempotent;
+        if calls {
+            self.add(place, "it waits and calls nothing: remove its undo, calls, rounds and heartbeats");
+        }
+    }
+
+    fn repeat(&mut self, step: &Step, has_deadline: bool) {
+        let (Some(repeat), place) = (step.repeat, place(step)) else { return };
+        if repeat.every > MAX_TIME {
+            self.add(&place, "the time between two rounds is longer than a year");
+        }
+        match repeat.at_most {
+            Some(0) => self.add(&place, "at_most is 0: it would never be called"),
+            None if !has_deadline => self.add(
+                &place,
+                "it is repeated without an end: add at_most, or a complete_within to the workflow",
+            ),
+            _ => {}
+        }
+        if step.undo.is_some() || step.point_of_no_return {
+            self.add(
+                &place,
+                "it is repeated, and each round is a call of its own that one undo does not take back: leave to a step \
+                 behind it what has to be undone or cannot be",
+            );
         }
     }
 

@@ -7,6 +7,7 @@ mod check;
 mod step;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use std::fmt;
 use std::time::Duration;
@@ -14,11 +15,16 @@ use std::time::Duration;
 pub use builder::Builder;
 pub use check::{Invalid, Problem};
 pub use step::{OnFailure, Recovery, Step, Undo};
+pub use wait::{Repeat, Wait};
 
 /// The most steps of a workflow: all of a task's rows are written in one transaction and held in memory together.
 pub const MAX_STEPS: usize = 1_000;
 /// The longest name in bytes: names are keys in every row.
 pub const MAX_NAME: usize = 100;
+
+/// The first place that is no step's.
+#[expect(clippy::cast_possible_truncation, reason = "it fits")]
+const BEYOND: u16 = MAX_STEPS as u16;
 
 /// A step by its place in the workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +42,18 @@ impl StepId {
     #[must_use]
     pub const fn ordinal(self) -> usize {
         self.0 as usize
+    }
+
+    /// A place beyond all steps, where what a kept signal says is stored until its wait begins.
+    #[must_use]
+    pub const fn of_signal(slot: u16) -> Self {
+        Self(BEYOND.saturating_add(slot))
+    }
+
+    /// A place beyond all steps, where the progress of a step is stored.
+    #[must_use]
+    pub const fn of_progress(step: Self) -> Self {
+        Self((2 * BEYOND).saturating_add(step.0))
     }
 }
 
@@ -131,14 +149,27 @@ impl Definition {
             mix(step.service().as_bytes());
             mix(&[u8::from(step.is_conditional()), u8::from(step.undo_settings().is_some())]);
             before.iter().for_each(|earlier| mix(&earlier.0.to_le_bytes()));
+            // What calls a service once has no more to it, and the number that it always had.
+            match step.wait() {
+                Some(Wait::Time(_)) => mix(b"time"),
+                Some(Wait::Signal { signal, .. }) => mix(format!("signal {signal}").as_bytes()),
+                None if step.repeats().is_some() => mix(b"repeat"),
+                None => {}
+            }
         }
         hash
+    }
+
+    /// The steps that wait for this signal.
+    pub fn waits_for(&self, signal: &str) -> impl Iterator<Item = StepId> {
+        self.ids().filter(move |id| self.step(*id).signal_name() == Some(signal))
     }
 
     /// The services that it calls, each once.
     #[must_use]
     pub fn services(&self) -> Vec<&str> {
-        let mut services: Vec<_> = self.steps.iter().map(Step::service).collect();
+        let mut services: Vec<_> =
+            self.steps.iter().filter(|step| step.wait().is_none()).map(Step::service).collect();
         services.sort_unstable();
         services.dedup();
         services

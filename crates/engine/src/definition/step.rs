@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::{Repeat, Wait};
+
 /// How long an attempt may take when nothing is said.
 const COMPLETE_WITHIN: Duration = Duration::from_secs(60);
 
@@ -22,6 +24,9 @@ pub struct Step {
     pub(super) point_of_no_return: bool,
     pub(super) max_calls: Option<u32>,
     pub(super) recovery: Recovery,
+    pub(super) waits: Option<Wait>,
+    pub(super) repeat: Option<Repeat>,
+    pub(super) heartbeat_within: Option<Duration>,
 }
 
 /// What a step that has failed for good means for its task.
@@ -92,6 +97,9 @@ impl Step {
             point_of_no_return: false,
             max_calls: None,
             recovery: Recovery::default(),
+            waits: None,
+            repeat: None,
+            heartbeat_within: None,
         }
     }
 
@@ -184,7 +192,7 @@ impl Step {
         &self.name
     }
 
-    /// The service that it calls.
+    /// The service that it calls; empty for a step that waits and calls none.
     #[must_use]
     pub fn service(&self) -> &str {
         &self.service

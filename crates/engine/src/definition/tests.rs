@@ -71,6 +71,39 @@ fn each_mistake_is_refused_with_its_place_and_what_to_do() {
             ],
             "step `b`: it comes after a point of no return, where nothing is undone: remove its undo",
         ),
+        (vec![Step::wait_for("a", s(0))], "step `a`: its wait is zero: give a time above 0"),
+        (vec![Step::wait_for("a", s(400 * 86_400))], "step `a`: its wait is longer than a year"),
+        (
+            vec![Step::signal("a", "a b")],
+            "step `a`, signal: `a b` is no name: use letters, digits, `-`, `_` and `.`",
+        ),
+        (vec![Step::signal("a", "x").timeout(s(0))], "step `a`: timeout is zero: give a time above 0"),
+        (
+            vec![Step::signal("a", "x").or_none()],
+            "step `a`: it goes on without its signal, and has no timeout: add one",
+        ),
+        (
+            vec![Step::wait_until("a").heartbeat_within(s(1))],
+            "step `a`: it waits and calls nothing: remove its undo, calls, rounds and heartbeats",
+        ),
+        (vec![read("a").heartbeat_within(s(0))], "step `a`: heartbeat_within is zero: give a time above 0"),
+        (
+            vec![read("a").repeat(Repeat { every: s(1), at_most: Some(0) })],
+            "step `a`: at_most is 0: it would never be called",
+        ),
+        (
+            vec![read("a").repeat(Repeat { every: s(1), at_most: None })],
+            "step `a`: it is repeated without an end: add at_most, or a complete_within to the workflow",
+        ),
+        (
+            vec![read("a").repeat(Repeat { every: s(400 * 86_400), at_most: Some(2) })],
+            "step `a`: the time between two rounds is longer than a year",
+        ),
+        (
+            vec![Step::new("a", "s").undo(s(1)).repeat(Repeat { every: s(1), at_most: Some(2) })],
+            "step `a`: it is repeated, and each round is a call of its own that one undo does not take back: leave to a \
+             step behind it what has to be undone or cannot be",
+        ),
         (
             vec![Step::new("a", "s")],
             "step `a`: it has no undo, so that the task could not be undone as a whole: add an undo, or say that there is nothing to undo",
@@ -152,9 +185,15 @@ fn the_shape_is_of_what_the_rows_mean() {
         vec![read("a"), read("b").after(["a"]).conditional()],
         vec![read("a"), Step::new("b", "other").nothing_to_undo().after(["a"])],
         vec![read("a"), Step::new("b", "files").undo(s(1)).after(["a"])],
+        vec![read("a"), read("b").after(["a"]).repeat(Repeat { every: s(1), at_most: Some(2) })],
+        vec![read("a"), Step::wait_for("b", s(1)).after(["a"])],
+        vec![read("a"), Step::signal("b", "x").after(["a"])],
     ] {
         assert_ne!(shape(plain()), shape(other));
     }
+    let waits = |wait: Step| shape(vec![read("a"), wait.after(["a"])]);
+    assert_eq!(waits(Step::wait_for("b", s(1))), waits(Step::wait_for("b", s(2))), "times are no part of it");
+    assert_ne!(waits(Step::signal("b", "x")), waits(Step::signal("b", "y")));
     // Pinned: a stored shape must mean the same after an upgrade.
     assert_eq!(shape(plain()), 7_141_651_873_888_268_315);
 }

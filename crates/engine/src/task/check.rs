@@ -1,7 +1,7 @@
 //! Whether a task's rows agree with each other and with its workflow: for whoever reads them back, and for tests.
 
 use super::{Busy, End, StepState, Task, TaskState, UndoState};
-use crate::definition::{Definition, StepId};
+use crate::definition::{Definition, StepId, Wait};
 
 impl Task {
     /// Whether the rows can be those of a task of this workflow.
@@ -14,6 +14,8 @@ impl Task {
         }
         self.check_counts(definition)?;
         definition.ids().try_for_each(|id| self.check_step(definition, id))?;
+        definition.ids().try_for_each(|id| self.check_wait(definition, id))?;
+        self.check_more(definition)?;
         self.check_end(definition)
     }
 
@@ -74,6 +76,57 @@ impl Task {
             && let Some(earlier) = definition.before(id).iter().find(|earlier| locked(earlier))
         {
             return wrong(&format!("it began before `{}` had ended", definition.step(*earlier).name()));
+        }
+        Ok(())
+    }
+
+    /// What waits by its definition, and what is repeated.
+    fn check_wait(&self, definition: &Definition, id: StepId) -> Result<(), String> {
+        let (step, record) = (definition.step(id), self.step(id));
+        let wrong = |what: &str| Err(format!("step `{}`: {what}", step.name()));
+        let waits = record.state == StepState::Waiting && step.wait().is_some();
+        if record.since().is_some() != waits {
+            return wrong("what waits by its definition, and nothing else, says since when");
+        }
+        let ended = matches!(record.state, StepState::Completed | StepState::Skipped | StepState::Failed);
+        if step.wait().is_some()
+            && (record.attempt > 0 || !(waits || ended || record.state == StepState::Pending))
+        {
+            return wrong("it calls nothing, and was attempted");
+        }
+        let endless = matches!(step.wait(), Some(Wait::Signal { timeout: None, .. }));
+        if record.busy() == Busy::Resting
+            && !record.is_parked()
+            && record.not_before.is_none() != (waits && endless)
+        {
+            return wrong("what waits has a time, but for a signal without a timeout");
+        }
+        let most = step.repeats().map_or(0, |repeat| repeat.at_most.unwrap_or(u32::MAX));
+        if record.rounds() > most || record.rounds() == most && most > 0 && record.state != StepState::Failed
+        {
+            return wrong("it had more rounds than it may have");
+        }
+        Ok(())
+    }
+
+    /// When it starts, and the signals that are kept for it.
+    fn check_more(&self, definition: &Definition) -> Result<(), String> {
+        let begun = !matches!(self.head.state, TaskState::Pending | TaskState::Undone);
+        if self.head.start_at().is_some() && begun {
+            return Err("it has begun, and is to start later".to_owned());
+        }
+        for (number, kept) in self.head.kept().iter().enumerate() {
+            let signal = &kept.signal;
+            if self.head.kept()[..number].iter().any(|other| other.at == kept.at) {
+                return Err(format!("two signals are kept at one place, one is `{signal}`"));
+            }
+            let fits = |id: &StepId| {
+                let waits = self.step(*id).state == StepState::Waiting || self.head.ending.is_some();
+                definition.step(*id).signal_name() == Some(signal) && waits
+            };
+            if kept.step.is_some_and(|id| !fits(&id)) || definition.waits_for(signal).next().is_none() {
+                return Err(format!("signal `{signal}` is kept for a step that does not wait for it"));
+            }
         }
         Ok(())
     }
@@ -199,6 +252,65 @@ mod tests {
         assert_eq!(early.check(&workflow()), Ok(()), "an end that waits for what runs is sound");
         (early.head.state, early.head.ending) = (TaskState::Failed, ending(End::Fail, true));
         assert_eq!(early.check(&workflow()).unwrap_err(), "it has failed, and attempts run");
+    }
+
+    #[test]
+    fn waits_that_make_no_sense_are_told() {
+        let poll = Step::new("poll", "s").nothing_to_undo();
+        let workflow = Definition::builder("w")
+            .step(Step::signal("ok", "go").timeout(Duration::from_secs(5)))
+            .step(poll.repeat(crate::Repeat { every: Duration::ZERO, at_most: Some(2) }))
+            .build()
+            .unwrap();
+        let kept = |at: u16, step: Option<StepId>| super::super::Kept {
+            signal: "go".into(),
+            at: StepId::of_signal(at),
+            step,
+        };
+        type Spoil<'a> = &'a dyn Fn(&mut Task);
+        let cases: [(Spoil<'_>, &str); 8] = [
+            (
+                &|task| task.steps[0].change_more(|more| more.since = Some(Time::from_millis(1))),
+                "step `ok`: what waits by its definition, and nothing else, says since when",
+            ),
+            (&|task| task.steps[0].attempt = 1, "step `ok`: it calls nothing, and was attempted"),
+            (
+                &|task| {
+                    (task.steps[0].state, task.head.resting) = (StepState::Waiting, 1);
+                    task.steps[0].change_more(|more| more.since = Some(Time::from_millis(1)));
+                },
+                "step `ok`: what waits has a time, but for a signal without a timeout",
+            ),
+            (
+                &|task| task.steps[1].change_more(|more| more.rounds = 2),
+                "step `poll`: it had more rounds than it may have",
+            ),
+            (
+                &|task| task.steps[0].change_more(|more| more.rounds = 1),
+                "step `ok`: it had more rounds than it may have",
+            ),
+            (
+                &|task| {
+                    task.head.state = TaskState::Running;
+                    task.head.change_more(|more| more.start_at = Some(Time::from_millis(1)));
+                },
+                "it has begun, and is to start later",
+            ),
+            (
+                &|task| task.head.change_more(|more| more.kept = vec![kept(0, None), kept(0, None)]),
+                "two signals are kept at one place, one is `go`",
+            ),
+            (
+                &|task| task.head.change_more(|more| more.kept = vec![kept(0, Some(StepId::at(1)))]),
+                "signal `go` is kept for a step that does not wait for it",
+            ),
+        ];
+        for (spoil, words) in cases {
+            let mut task = Task::new(&workflow, Time::from_millis(0));
+            assert_eq!(task.check(&workflow), Ok(()));
+            spoil(&mut task);
+            assert_eq!(task.check(&workflow).unwrap_err(), words);
+        }
     }
 
     #[test]

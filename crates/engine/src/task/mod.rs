@@ -1,12 +1,14 @@
 //! A task: one run of a workflow, as its rows are.
 
 mod check;
+mod more;
 mod record;
 mod state;
 mod words;
 
 use std::sync::Arc;
 
+pub use more::{HeadMore, Kept, NotTaken, RecordMore};
 pub use record::Record;
 pub(crate) use record::{Busy, Turn};
 pub use state::{StepState, TaskState, UndoState};
@@ -42,6 +44,9 @@ pub struct Head {
     pub resting: u32,
     /// Steps that have not ended, or, once the undo has begun, undos that have not succeeded.
     pub open: u32,
+    /// What only some tasks have. It is not part of the packed form that all have.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub more: Option<Box<HeadMore>>,
 }
 
 /// Why and how a task ends otherwise than by completing.
@@ -102,8 +107,19 @@ impl Task {
             ready: 0,
             resting: 0,
             open: u32::try_from(steps.len()).unwrap_or(u32::MAX),
+            more: None,
         };
         Self { head, steps }
+    }
+
+    /// A task that starts at this time: nothing begins before, and its deadline counts from then.
+    #[must_use]
+    pub fn starting_at(definition: &Definition, now: Time, start_at: Time) -> Self {
+        let mut task = Self::new(definition, now.max(start_at));
+        if start_at > now {
+            task.head.change_more(|more| more.start_at = Some(start_at));
+        }
+        task
     }
 
     /// A task as its rows say.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{StepState, UndoState};
+use super::{RecordMore, StepState, UndoState};
 use crate::decide::MAX_OWNER_DEATHS;
 use crate::definition::{OnFailure, Step};
 use crate::event::Block;
@@ -34,6 +34,9 @@ pub struct Record {
     pub may_have_happened: bool,
     /// How the last attempt failed.
     pub last_failure: Option<Arc<str>>,
+    /// What only some steps have. It is not part of the packed form that all have.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub more: Option<Box<RecordMore>>,
 }
 
 /// What a step does as far as the task's counts go.
@@ -89,6 +92,9 @@ impl Record {
     /// Puts it into another state, of itself or of its undo. What belonged to the one before is gone.
     pub(crate) fn turn(&mut self, to: Turn) {
         (self.complete_by, self.not_before, self.blocked_on) = (None, None, None);
+        if self.more.is_some() {
+            self.change_more(|more| more.since = None);
+        }
         let undoing = self.is_undoing();
         match to {
             Turn::Ready if undoing => self.undo = UndoState::Ready,
@@ -115,6 +121,10 @@ impl Record {
                     false => self.state = StepState::Waiting,
                 }
             }
+            Turn::Waits { since, until } => {
+                (self.state, self.not_before) = (StepState::Waiting, until);
+                self.change_more(|more| more.since = Some(since));
+            }
             Turn::Ended(state) => self.state = state,
             Turn::Undo(undo, state) => (self.undo, self.state) = (undo, state),
         }
@@ -128,6 +138,11 @@ pub(crate) enum Turn {
     Parked(Block, Option<Time>),
     Running(Time),
     Waiting(Time),
+    /// A step that calls nothing waits.
+    Waits {
+        since: Time,
+        until: Option<Time>,
+    },
     /// The step itself has ended.
     Ended(StepState),
     /// The undo has begun, moved on or ended.

@@ -41,7 +41,7 @@ pub enum StepState {
     Parked,
     /// An attempt is under way.
     Running,
-    /// It waits for its next attempt.
+    /// It waits for a time, a signal, or its next attempt or round.
     Waiting,
     /// Nobody knows whether it happened, and it is not made again.
     Unknown,

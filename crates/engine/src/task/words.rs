@@ -1,7 +1,8 @@
 //! A task in words: why it does not move, or how it has ended.
 
 use super::{Cause, Record, StepState, Task, TaskState, UndoState};
-use crate::definition::{Definition, StepId};
+use crate::decide::in_words;
+use crate::definition::{Definition, Step, StepId, Wait};
 use crate::event::Block;
 use crate::time::Time;
 
@@ -15,14 +16,26 @@ impl Task {
                 let stuck = self.rows().filter_map(|(id, record)| stuck(name(id), record));
                 [self.cause(definition, &ending.cause)].into_iter().chain(stuck).collect()
             }
-            (None, TaskState::Pending) => return "nobody has begun with it yet".to_owned(),
+            (None, TaskState::Pending) => return self.not_begun(now),
             (None, TaskState::Completed) => return "it is done".to_owned(),
             (None, _) => {
-                let open = |(id, record)| open(record, now).map(|what| format!("`{}`: {what}", name(id)));
+                let told = |(id, record)| open(definition.step(id), record, now);
+                let open = |row: (StepId, _)| told(row).map(|what| format!("`{}`: {what}", name(row.0)));
                 self.rows().filter_map(open).collect()
             }
         };
         told.join("; ")
+    }
+
+    fn not_begun(&self, now: Time) -> String {
+        match self.head.start_at() {
+            Some(at) if at > now => format!(
+                "it starts in {} s; to have it start sooner, cancel it and submit it anew",
+                at.since(now).as_secs()
+            ),
+            Some(_) => "its start time has come, and nobody has begun with it yet".to_owned(),
+            None => "nobody has begun with it yet".to_owned(),
+        }
     }
 
     fn cause(&self, definition: &Definition, cause: &Cause) -> String {
@@ -56,13 +69,62 @@ fn stuck(name: &str, record: &Record) -> Option<String> {
     }
 }
 
+/// What a step waits for that calls nothing: since when, until when, and what would change it.
+fn waits(wait: &Wait, record: &Record, now: Time) -> String {
+    let since = now.since(record.since().unwrap_or(now)).as_secs();
+    let left = record.not_before.map(|time| time.since(now).as_secs());
+    match (wait, left) {
+        (Wait::Time(_), left) => format!(
+            "it waits for a time: since {since} s, and for {} s more; only a cancel or the task's deadline ends that sooner",
+            left.unwrap_or(0)
+        ),
+        (Wait::Signal { signal, .. }, None) => {
+            format!(
+                "it waits for signal `{signal}`: since {since} s, without a timeout; send the signal, or cancel"
+            )
+        }
+        (Wait::Signal { signal, or_none, .. }, Some(left)) => {
+            let then = if *or_none { "goes on without it" } else { "fails" };
+            format!(
+                "it waits for signal `{signal}`: since {since} s, and for {left} s more, then it {then}; send the signal"
+            )
+        }
+    }
+}
+
+/// What a step does whose attempt runs.
+fn runs(step: &Step, record: &Record, left: u64) -> String {
+    let mut what = format!("an attempt runs, for {left} s at most");
+    if record.rounds() > 0 {
+        what = format!("round {}: {what}", record.rounds() + 1);
+    }
+    match step.heartbeat() {
+        Some(time) => format!("{what}, and is given up when it is not heard of for {}", in_words(time)),
+        None => what,
+    }
+}
+
+/// When a step is called next that was called before.
+fn called_next(step: &Step, record: &Record, left: u64) -> String {
+    match (record.rounds(), step.repeats()) {
+        (rounds @ 1.., Some(repeat)) if record.failures == 0 => {
+            let most = repeat.at_most.map_or(String::new(), |most| format!(" of {most}"));
+            format!("it was not done after round {rounds}{most}; the next one is in {left} s")
+        }
+        _ => format!("the next attempt is in {left} s"),
+    }
+}
+
 /// What a step that has not ended does or waits for.
-fn open(record: &Record, now: Time) -> Option<String> {
+fn open(step: &Step, record: &Record, now: Time) -> Option<String> {
     let secs = |time: Option<Time>| time.map_or(0, |time| time.since(now).as_secs());
     let what = match record.state {
-        StepState::Running => format!("an attempt runs, for {} s at most", secs(record.complete_by)),
+        StepState::Running => runs(step, record, secs(record.complete_by)),
         StepState::Ready => "it waits for a place at its service".to_owned(),
-        StepState::Waiting => format!("the next attempt is in {} s", secs(record.not_before)),
+        StepState::Waiting => match step.wait() {
+            Some(wait) => waits(wait, record, now),
+            None => called_next(step, record, secs(record.not_before)),
+        },
         StepState::Parked => {
             let block = match record.blocked_on {
                 Some(Block::Breaker) => "its circuit breaker is open",

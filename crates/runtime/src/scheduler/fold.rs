@@ -5,15 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Ask, Block, Dispatch, Event, Plan, StepId, Task, Time, decide};
+use steadfast_engine::{
+    Ask, Block, Dispatch, Event, MAX_STEPS, Plan, Record, StepId, StepState, Time, decide,
+};
 use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
 use crate::handler::words_of;
-use crate::judge::judge;
+use crate::judge::{judge, until};
 use crate::stats::count;
+use crate::workflow::Known;
 
 /// How long a task is put away that cannot go on.
 const PUT_AWAY: Duration = Duration::from_secs(60);
@@ -30,6 +33,8 @@ pub(super) struct Folded {
     pub(super) outputs: Vec<(StepId, Payload)>,
     pub(super) mail_read: Option<MailId>,
     pub(super) dispatches: Vec<Dispatch>,
+    /// Whether it decides that something has not come: mail that came first wins.
+    pub(super) minds_mail: bool,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -74,7 +79,6 @@ impl<S: Store> Scheduler<S> {
             folded.mail_read = folded.mail_read.max(happening.mail);
             // The time is asked for each: it must not be earlier than what the event came from.
             let now = self.shared.now();
-            let output = of_a_step(&owned.task, &happening);
             let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
             if let Some(ignored) = plan.ignored() {
                 self.ignored(id, owned, &happening.event, ignored);
@@ -82,9 +86,15 @@ impl<S: Store> Scheduler<S> {
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
             folded.dispatches.extend_from_slice(plan.dispatches());
-            if let (Some((step, output)), None) = (output, plan.ignored()) {
-                owned.keep_output(step, &output);
-                folded.outputs.push((step, output));
+            folded.minds_mail |= gives_up_a_signal(owned, &happening.event, &plan);
+            let brought = plan.keeps().zip(happening.output.clone());
+            for (at, output) in brought.into_iter().chain(without_output(owned, &plan)) {
+                // How far an attempt has come is for the next one, which reads it from the store.
+                if at.ordinal() < 2 * MAX_STEPS {
+                    owned.keep_output(at, &output);
+                }
+                folded.outputs.retain(|(of, _)| *of != at);
+                folded.outputs.push((at, output));
             }
             folded.acts_on.push(happening);
             for ask in plan.asks() {
@@ -117,6 +127,19 @@ impl<S: Store> Scheduler<S> {
                     self.judge_later(id, owned, step, missing);
                 }
             }
+            Ask::Until(step) => {
+                let missing = owned.missing(step, false);
+                if missing.is_empty() {
+                    let event = until(&owned.workflow, step, &owned.known);
+                    owned.waiting.push_front(Happening::of(event));
+                } else {
+                    self.compute_later(id, owned, step, missing);
+                }
+            }
+            Ask::Signal { step, kept_at } => match owned.known.kept(kept_at) {
+                Some(says) => owned.waiting.push_front(taken(step, says)),
+                None => self.read_signal(id, owned, step, kept_at),
+            },
             Ask::Permit(_) if self.is_stopping() => {}
             Ask::Permit(step) if self.must_run_apart(id, owned, step) => {
                 owned.waiting.push_front(self.runs_later(step));
@@ -156,22 +179,47 @@ impl<S: Store> Scheduler<S> {
         Happening::of(Event::Refused { step, block: Block::Suspect, until })
     }
 
-    /// A condition was evaluated that needed reading.
-    pub(super) fn judged(&mut self, id: TaskId, event: Event) {
+    /// A condition or a time was evaluated that needed reading, or a signal was read.
+    pub(super) fn judged(&mut self, id: TaskId, happening: Happening) {
         if let Some(owned) = self.owned.get_mut(&id) {
             owned.judging = owned.judging.saturating_sub(1);
         }
-        self.happened(id, Happening::of(event));
+        self.happened(id, happening);
     }
 
     /// Reads what a condition needs, then judges.
     fn judge_later(&self, id: TaskId, owned: &mut Owned, step: StepId, missing: Vec<Option<StepId>>) {
+        let workflow = Arc::clone(&owned.workflow);
+        self.read_first(id, owned, missing, move |known| Some(Happening::of(judge(&workflow, step, known))));
+    }
+
+    /// Reads what a time is computed from, then computes it.
+    fn compute_later(&self, id: TaskId, owned: &mut Owned, step: StepId, missing: Vec<Option<StepId>>) {
+        let workflow = Arc::clone(&owned.workflow);
+        self.read_first(id, owned, missing, move |known| Some(Happening::of(until(&workflow, step, known))));
+    }
+
+    /// Reads what a kept signal says.
+    fn read_signal(&self, id: TaskId, owned: &mut Owned, step: StepId, kept_at: StepId) {
+        let read = move |known: &Known| known.kept(kept_at).map(|says| taken(step, says));
+        self.read_first(id, owned, vec![Some(kept_at)], read);
+    }
+
+    /// Reads what is missing, then tells what follows.
+    fn read_first(
+        &self,
+        id: TaskId,
+        owned: &mut Owned,
+        missing: Vec<Option<StepId>>,
+        follows: impl FnOnce(&Known) -> Option<Happening> + Send + 'static,
+    ) {
         owned.judging += 1;
-        let (shared, workflow) = (Arc::clone(&self.shared), Arc::clone(&owned.workflow));
-        let mut known = owned.known.clone();
+        let (shared, mut known) = (Arc::clone(&self.shared), owned.known.clone());
         tokio::spawn(async move {
-            if known.read(&shared, id, missing, Time::from_millis(u64::MAX)).await.is_some() {
-                shared.tell(Inbox::Judged(id, judge(&workflow, step, &known)));
+            if known.read(&shared, id, missing, Time::from_millis(u64::MAX)).await.is_some()
+                && let Some(happening) = follows(&known)
+            {
+                shared.tell(Inbox::Judged(id, happening));
             }
         });
     }
@@ -179,14 +227,18 @@ impl<S: Store> Scheduler<S> {
     /// Queues the write that a fold has come to, if there is something to write.
     fn save(&mut self, id: TaskId, owned: &mut Owned, folded: Folded) {
         let (hold, parked_on) = self.hold_after(owned, &folded);
-        let nothing = !folded.head_changed && folded.changed.is_empty() && folded.mail_read.is_none();
+        let nothing = !folded.head_changed
+            && folded.changed.is_empty()
+            && folded.mail_read.is_none()
+            && folded.outputs.is_empty();
         if nothing && hold == Hold::Keep {
             self.watch_the_time(id, owned);
             return;
         }
         let steps = folded.changed.iter().map(|step| (*step, owned.task.step(*step).clone())).collect();
-        // What was asked of it before it comes to rest is still acted on.
-        let mail = owned.task.state().is_at_rest().then_some(owned.mail_seen);
+        // What was asked of it before it comes to rest is still acted on, and a signal that came before its timeout.
+        let minds_mail = folded.minds_mail || owned.task.state().is_at_rest();
+        let mail = minds_mail.then_some(owned.mail_seen);
         let write = Write {
             task: id,
             guard: Guard { epoch: owned.epoch, revision: owned.revision, mail },
@@ -210,6 +262,10 @@ impl<S: Store> Scheduler<S> {
 
     /// A task that has nothing to do for long is put out of memory; the service that it waits for, if that is why.
     fn hold_after(&self, owned: &Owned, folded: &Folded) -> (Hold, Option<Arc<str>>) {
+        if let Some(start_at) = owned.starts_later().filter(|_| owned.waiting.is_empty()) {
+            let later = start_at > self.shared.now();
+            return (if later { Hold::Release(start_at) } else { Hold::Keep }, None);
+        }
         if !owned.only_waits() || !folded.dispatches.is_empty() || !owned.waiting.is_empty() {
             return (Hold::Keep, None);
         }
@@ -220,6 +276,8 @@ impl<S: Store> Scheduler<S> {
                 None => (Hold::Keep, None),
             },
             (None, Some(due)) if due > far => (Hold::Release(due), None),
+            // It waits for a signal, which comes by mail.
+            (None, None) => (Hold::Release(Time::from_millis(u64::MAX)), None),
             _ => (Hold::Keep, None),
         }
     }
@@ -231,13 +289,25 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-/// The output that comes with an answer, if that is one of a step and not of its undo. It is kept also when the task is
-/// ending: the undo that follows may read it.
-fn of_a_step(task: &Task, happening: &Happening) -> Option<(StepId, Payload)> {
-    match (&happening.event, &happening.output) {
-        (Event::Answered { step, answer: Answer::Completed, .. }, Some(output)) => {
-            (!task.step(*step).is_undoing()).then(|| (*step, Arc::clone(output)))
-        }
-        _ => None,
-    }
+/// Steps that waited and have ended without an output: it is nothing, as JSON has it.
+fn without_output(owned: &Owned, plan: &Plan) -> Vec<(StepId, Payload)> {
+    let definition = owned.workflow.definition();
+    let waited = |(step, record): &&(StepId, Record)| {
+        let ended = record.state == StepState::Completed && plan.keeps() != Some(*step);
+        ended && definition.step(*step).wait().is_some()
+    };
+    let nothing = |(step, _): &(StepId, Record)| (*step, Payload::from(b"null".as_slice()));
+    plan.steps().iter().filter(waited).map(nothing).collect()
+}
+
+/// Whether it decides that a signal has not come.
+fn gives_up_a_signal(owned: &Owned, event: &Event, plan: &Plan) -> bool {
+    let Event::Due { step } = event else { return false };
+    let signal = owned.workflow.definition().step(*step).signal_name();
+    signal.is_some() && plan.ignored().is_none() && owned.task.step(*step).state != StepState::Waiting
+}
+
+/// What a kept signal says, for the step that takes it.
+fn taken(step: StepId, says: Payload) -> Happening {
+    Happening { event: Event::Taken { step }, output: Some(says), mail: None }
 }

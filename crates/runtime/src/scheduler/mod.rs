@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Event, StepId, Time};
 use steadfast_resilience::clock::Moment;
-use steadfast_store::{Claimed, Error, Mail, Store, TaskId, Written};
+use steadfast_store::{Claimed, Error, Mail, Payload, Store, TaskId, Written};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -51,8 +51,10 @@ pub(crate) enum Inbox {
     Submit(Box<NewTask>),
     /// An attempt has ended.
     Ended(Ended),
-    /// A condition was evaluated that needed reading.
-    Judged(TaskId, Event),
+    /// A condition or a time was evaluated that needed reading, or a kept signal was read.
+    Judged(TaskId, Happening),
+    /// How far an attempt has come.
+    Progress(TaskId, StepId, u32, Payload),
     /// There may be something to claim, or mail.
     Look,
     /// A circuit has changed: the gates are to be looked at.
@@ -95,6 +97,8 @@ pub(crate) struct Scheduler<S> {
     gates: HashMap<Arc<str>, Gate>,
     /// When something of a task is due.
     timers: BinaryHeap<Reverse<(Time, TaskId)>>,
+    /// When tasks are due soon that nobody holds.
+    wakes: BinaryHeap<Reverse<Time>>,
     /// Tasks to which something happened.
     dirty: HashSet<TaskId>,
     /// Services with free places, and somebody in line.
@@ -145,6 +149,7 @@ impl<S: Store> Scheduler<S> {
             agents: JoinSet::new(),
             gates,
             timers: BinaryHeap::new(),
+            wakes: BinaryHeap::new(),
             dirty: HashSet::new(),
             to_serve: HashSet::new(),
             out: save::Out::default(),
@@ -231,7 +236,11 @@ impl<S: Store> Scheduler<S> {
         match message {
             Inbox::Submit(new) => self.submit(*new),
             Inbox::Ended(ended) => self.ended(ended),
-            Inbox::Judged(task, event) => self.judged(task, event),
+            Inbox::Judged(task, happening) => self.judged(task, happening),
+            Inbox::Progress(task, step, attempt, progress) => {
+                let event = Event::Progressed { step, attempt };
+                self.happened(task, Happening { event, output: Some(progress), mail: None });
+            }
             Inbox::Look => self.look(),
             // They are looked at in any case.
             Inbox::Gates => {}
@@ -282,12 +291,25 @@ impl<S: Store> Scheduler<S> {
 
     /// How long it is until something of a task is due.
     fn next_timer(&self) -> Duration {
-        let next = self.timers.peek().map(|Reverse((at, _))| at.since(self.shared.now()));
-        next.unwrap_or(Duration::MAX)
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let next = self.wakes.peek().map(|Reverse(at)| *at).into_iter().chain(timer).min();
+        next.map_or(Duration::MAX, |at| at.since(self.shared.now()))
+    }
+
+    /// A task that nobody holds is due then. If that is soon it is not left to the next look; more would not be worth the
+    /// memory.
+    fn wake_soon(&mut self, at: Time) {
+        if at <= self.shared.now() + self.shared.settings.release_after {
+            self.wakes.push(Reverse(at));
+        }
     }
 
     fn fire_timers(&mut self) {
         let now = self.shared.now();
+        while self.wakes.peek().is_some_and(|Reverse(at)| *at <= now) {
+            self.wakes.pop();
+            self.claiming.again = true;
+        }
         while let Some(Reverse((at, task))) = self.timers.peek().copied() {
             if at > now {
                 return;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, Record, StepId, StepState, Task, Time, UndoState};
-use steadfast_store::{Mail, MailId, Payload, Stored};
+use steadfast_engine::{Dispatch, Event, Record, StepId, StepState, Task, TaskState, Time, UndoState};
+use steadfast_store::{MAX_PAYLOAD, Mail, MailId, Payload, Stored};
 
 use crate::message::Request;
 use crate::workflow::{Known, Workflow};
@@ -104,12 +104,19 @@ impl Owned {
     /// Events for the steps whose time has come.
     pub(super) fn due(&self, now: Time) -> Vec<Happening> {
         let due = self.waits().filter(|(_, time)| *time <= now);
-        due.map(|(step, _)| Happening::of(Event::Due { step })).collect()
+        let due = due.map(|(step, _)| Happening::of(Event::Due { step }));
+        let starts = self.starts_later().filter(|time| *time <= now);
+        due.chain(starts.map(|_| Happening::of(Event::Claimed))).collect()
+    }
+
+    /// When it starts, if it has not begun.
+    pub(super) fn starts_later(&self) -> Option<Time> {
+        self.task.head().start_at().filter(|_| self.task.state() == TaskState::Pending)
     }
 
     /// When the next of them has to be looked at.
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.waits().map(|(_, time)| time).min()
+        self.waits().map(|(_, time)| time).chain(self.starts_later()).min()
     }
 
     /// The steps that go on at a time. Those on their way forward do not once the task is ending.
@@ -143,14 +150,19 @@ impl Owned {
             return;
         }
         self.mail_seen = mail.id;
-        let (event, output) = match Request::unpack(&mail.body) {
-            Some(request) => request.into_event(),
+        let fits =
+            |(_, output): &(_, Option<Payload>)| output.as_ref().is_none_or(|it| it.len() <= MAX_PAYLOAD);
+        let (event, output) = match Request::unpack(&mail.body).map(Request::into_event).filter(fits) {
+            Some(request) => request,
             None => {
                 tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
                 (Event::Claimed, None)
             }
         };
-        self.waiting.push_back(Happening { event, output, mail: Some(mail.id) });
+        // It was stored before anybody has written that something is due: it comes first.
+        let is_due = |happening: &Happening| matches!(happening.event, Event::Due { .. });
+        let place = self.waiting.iter().position(is_due).unwrap_or(self.waiting.len());
+        self.waiting.insert(place, Happening { event, output, mail: Some(mail.id) });
     }
 
     /// What the code of a step may read and is not in memory.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, Task};
+use steadfast_engine::{Dispatch, Event, Task, Time};
 use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
 use tokio::sync::oneshot;
 
@@ -11,6 +11,7 @@ use super::doubt::Doubt;
 use super::fold::Folded;
 use super::owned::{Happening, Owned};
 use crate::error::{Error, ErrorKind};
+use crate::node::Start;
 use crate::watch::{Told, What};
 use crate::workflow::{Known, Workflow};
 
@@ -22,6 +23,7 @@ pub(crate) struct NewTask {
     pub(crate) priority: i8,
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) input: Payload,
+    pub(crate) start: Start,
     pub(crate) told: oneshot::Sender<Result<(TaskId, bool), Error>>,
 }
 
@@ -31,6 +33,8 @@ pub(crate) struct Submitting {
     /// The task as it is once it is stored, and what follows then; `None` when it is left to be claimed.
     owned: Option<(Owned, Folded)>,
     workflow: Arc<str>,
+    /// When it starts, if that is later.
+    start_at: Option<Time>,
 }
 
 impl Submitting {
@@ -58,8 +62,15 @@ impl<S: Store> Scheduler<S> {
         }
         let now = self.shared.now();
         let definition = new.workflow.definition();
-        let task = Task::new(definition, now);
-        let here = self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
+        let start_at = match new.start {
+            Start::Now => now,
+            Start::At(time) => time,
+            Start::After(time) => now + time,
+        };
+        let task = Task::starting_at(definition, now, start_at);
+        let start_at = task.head().start_at();
+        let here = start_at.is_none()
+            && self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
             && self.shared.lease.holds();
         let (task, owned) = match here {
             true => {
@@ -82,7 +93,7 @@ impl<S: Store> Scheduler<S> {
             owner: owned.is_some().then(|| self.shared.lease.node()),
         });
         let workflow = Arc::clone(new.workflow.name());
-        self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow });
+        self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow, start_at });
     }
 
     /// The task as its owner begins with it.
@@ -137,7 +148,7 @@ impl<S: Store> Scheduler<S> {
 
     fn settle(&mut self, id: TaskId, stored: Submitted) {
         let Some(submitting) = self.submitting.remove(&id) else { return };
-        let Submitting { told, owned, workflow } = submitting;
+        let Submitting { told, owned, workflow, start_at } = submitting;
         let answer = match stored {
             Submitted::New | Submitted::Again => Ok((id, true)),
             Submitted::Seen(first) => Ok((first, false)),
@@ -156,7 +167,10 @@ impl<S: Store> Scheduler<S> {
         match owned {
             Some((owned, folded)) if is_new => self.take_up(id, owned, folded),
             Some((owned, folded)) => drop(self.unsent(id, owned, folded)),
-            None => self.claiming.again |= is_new,
+            None => match start_at {
+                Some(at) => self.wake_soon(at),
+                None => self.claiming.again |= is_new,
+            },
         }
         if !is_new {
             self.open = self.open.saturating_sub(1);

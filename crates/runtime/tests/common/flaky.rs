@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadfast_engine::Time;
+use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks,
-    Write, Written,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Store, Stored, Submission, Submitted, TaskId,
+    Tasks, Write, Written,
 };
 
 #[derive(Clone)]
-pub struct Flaky {
-    pub store: Memory,
+pub struct Flaky<S = Memory> {
+    pub store: S,
     rng: Arc<Mutex<fastrand::Rng>>,
     /// Of a thousand calls, so many fail.
     share: Arc<std::sync::atomic::AtomicU32>,
@@ -24,10 +24,21 @@ pub struct Flaky {
     pub held: tokio::sync::watch::Sender<&'static str>,
     /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
     slow: Arc<std::sync::atomic::AtomicU64>,
+    /// What was committed, in its order.
+    pub log: Arc<Mutex<Vec<Commit>>>,
 }
 
-impl Flaky {
-    pub fn new(store: Memory, seed: u64, share: u32) -> Self {
+/// Something that was committed.
+#[derive(Clone, Debug)]
+pub enum Commit {
+    /// Mail for a task.
+    Mail(TaskId),
+    /// Rows of steps.
+    Steps(TaskId, Vec<(StepId, Record)>),
+}
+
+impl<S: Store + Clone> Flaky<S> {
+    pub fn new(store: S, seed: u64, share: u32) -> Self {
         let rng = Arc::new(Mutex::new(fastrand::Rng::with_seed(seed)));
         let gate = tokio::sync::watch::Sender::new(true);
         let held = tokio::sync::watch::Sender::new("");
@@ -39,6 +50,7 @@ impl Flaky {
             gate,
             held,
             slow: Arc::default(),
+            log: Arc::default(),
         }
     }
 
@@ -88,6 +100,22 @@ impl Flaky {
         self.slow.store(0, std::sync::atomic::Ordering::SeqCst);
     }
 
+    async fn write_logged(&self, batch: Vec<Write>) -> Result<Vec<Written>, Error> {
+        let steps: Vec<_> = batch.iter().map(|write| (write.task, write.steps.clone())).collect();
+        let written = self.store.write(batch).await?;
+        let done = steps.into_iter().zip(&written).filter(|(_, done)| matches!(done, Written::Done(_)));
+        self.log.lock().unwrap().extend(done.map(|((task, steps), _)| Commit::Steps(task, steps)));
+        Ok(written)
+    }
+
+    async fn post_logged(&self, batch: Vec<Message>) -> Result<Vec<Posted>, Error> {
+        let tasks: Vec<_> = batch.iter().map(|message| message.task).collect();
+        let posted = self.store.post(batch).await?;
+        let done = tasks.into_iter().zip(&posted).filter(|(_, done)| matches!(done, Posted::Done(_)));
+        self.log.lock().unwrap().extend(done.map(|(task, _)| Commit::Mail(task)));
+        Ok(posted)
+    }
+
     /// `Some(true)`: fail after it was done.
     fn fate(&self, call: &str) -> Option<bool> {
         let mut next = self.next.lock().unwrap();
@@ -122,7 +150,7 @@ macro_rules! flaky {
     }};
 }
 
-impl Tasks for Flaky {
+impl<S: Store + Clone> Tasks for Flaky<S> {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
         flaky!(self, submit, self.store.submit(batch))
     }
@@ -130,7 +158,7 @@ impl Tasks for Flaky {
         flaky!(self, claim, self.store.claim(node, most))
     }
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
-        flaky!(self, write, self.store.write(batch))
+        flaky!(self, write, self.write_logged(batch))
     }
     fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send {
         flaky!(self, owned, self.store.owned(node))
@@ -152,9 +180,9 @@ impl Tasks for Flaky {
     }
 }
 
-impl Mailbox for Flaky {
+impl<S: Store + Clone> Mailbox for Flaky<S> {
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send {
-        flaky!(self, post, self.store.post(batch))
+        flaky!(self, post, self.post_logged(batch))
     }
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send {
         flaky!(self, unread, self.store.unread(node, most))
@@ -164,7 +192,7 @@ impl Mailbox for Flaky {
     }
 }
 
-impl Parked for Flaky {
+impl<S: Store + Clone> Parked for Flaky<S> {
     fn claim_parked(
         &self,
         node: NodeId,
@@ -179,7 +207,7 @@ impl Parked for Flaky {
     }
 }
 
-impl Circuits for Flaky {
+impl<S: Store + Clone> Circuits for Flaky<S> {
     fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
         self.store.circuits()
     }
@@ -188,7 +216,7 @@ impl Circuits for Flaky {
     }
 }
 
-impl Overdue for Flaky {
+impl<S: Store + Clone> Overdue for Flaky<S> {
     fn overdue(
         &self,
         behind: Option<Overdued>,
@@ -198,7 +226,7 @@ impl Overdue for Flaky {
     }
 }
 
-impl Nodes for Flaky {
+impl<S: Store + Clone> Nodes for Flaky<S> {
     fn now(&self) -> impl Future<Output = Result<Time, Error>> + Send {
         self.store.now()
     }

@@ -14,7 +14,7 @@ use steadfast_engine::{Definition, Step, TaskState, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
 use steadfast_runtime::{
-    Answered, Code, Condition, Fault, Handler, New, Node, Service, Settings, Work, Workflow, Workflows,
+    Answered, Code, Condition, Done, Fault, Handler, New, Node, Service, Settings, Work, Workflow, Workflows,
 };
 use steadfast_store::{Memory, Payload, Store, Stored, TaskId};
 
@@ -138,8 +138,8 @@ fn handler(name: String, books: Books, script: Script) -> Arc<dyn Handler> {
     Arc::new(handler)
 }
 
-/// A step with its service, what it does, its undo and its condition.
-type Part = (Step, Service, Script, Option<Script>, Option<Condition>);
+/// A step with its service and its code.
+type Part = (Step, Service, Code);
 
 /// A workflow that is being put together.
 pub struct Flow {
@@ -167,18 +167,44 @@ impl Flow {
 
     /// A step without an undo.
     pub fn step(mut self, step: Step, service: Service, script: Script) -> Self {
-        self.steps.push((step.nothing_to_undo(), service, script, None, None));
+        let code = self.code(&step, script);
+        self.steps.push((step.nothing_to_undo(), service, code));
         self
     }
 
     pub fn step_if(mut self, step: Step, service: Service, script: Script, condition: Condition) -> Self {
-        self.steps.push((step.nothing_to_undo().conditional(), service, script, None, Some(condition)));
+        let code = Code { condition: Some(condition), ..self.code(&step, script) };
+        self.steps.push((step.nothing_to_undo().conditional(), service, code));
         self
+    }
+
+    /// A step that waits.
+    pub fn wait(self, step: Step) -> Self {
+        self.coded(step, Service::none(), Code::waits())
+    }
+
+    /// A step that is repeated until its output is this.
+    pub fn repeated(self, step: Step, service: Service, script: Script, done: &'static str) -> Self {
+        let done: Done = Arc::new(move |output| Ok(output == done.as_bytes()));
+        let code = Code { done: Some(done), ..self.code(&step, script) };
+        self.coded(step.nothing_to_undo(), service, code)
+    }
+
+    /// A step with code of its own.
+    pub fn coded(mut self, step: Step, service: Service, code: Code) -> Self {
+        self.steps.push((step, service, code));
+        self
+    }
+
+    fn code(&self, step: &Step, script: Script) -> Code {
+        Code::new(handler(step.name().to_owned(), self.books.clone(), script))
     }
 
     /// A step with an undo.
     pub fn undoable(mut self, step: Step, service: Service, script: Script, undo: Script) -> Self {
-        self.steps.push((step.undo(s(10)), service, script, Some(undo), None));
+        let undo = Some(handler(format!("undo {}", step.name()), self.books.clone(), undo));
+        let code = Code { undo, ..self.code(&step, script) };
+        self.steps.push((step.undo(s(10)), service, code));
         self
     }
 
@@ -188,12 +214,9 @@ impl Flow {
             builder = builder.complete_within(time);
         }
         let (mut codes, mut services) = (Vec::new(), Vec::new());
-        for (step, service, script, undo, condition) in self.steps {
-            let run = handler(step.name().to_owned(), self.books.clone(), script);
-            let undo =
-                undo.map(|script| handler(format!("undo {}", step.name()), self.books.clone(), script));
+        for (step, service, code) in self.steps {
             builder = builder.step(step);
-            codes.push(Code { condition, run, undo });
+            codes.push(code);
             services.push(service);
         }
         let workflow = Workflow::new(builder.build().unwrap(), codes, services).unwrap();

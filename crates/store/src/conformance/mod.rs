@@ -13,6 +13,7 @@ pub mod node;
 pub mod overdue;
 pub mod parked;
 pub mod submit;
+pub mod wait;
 pub mod write;
 
 use std::future::Future;
@@ -58,6 +59,9 @@ macro_rules! conformance {
             to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
+        $crate::conformance_of!($harness; wait: a_task_that_starts_later_is_free_from_then_on_or_for_mail,
+            signals_that_are_kept_and_rounds_are_stored, how_far_an_attempt_has_come_is_kept_and_no_history,
+            a_message_may_bring_the_largest_payload);
         $crate::conformance_of!($harness; parked: what_is_parked_is_claimed_nearest_deadline_first,
             what_is_parked_is_claimed_highest_priority_first,
             who_parked_a_task_has_it_no_more, what_is_parked_wakes_for_mail_and_at_its_time,

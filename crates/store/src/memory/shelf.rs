@@ -41,6 +41,7 @@ impl Shelf {
             self.keys.insert(place, new.id);
         }
         self.payloads.insert(PayloadKey { task: new.id, step: None }, new.input);
+        let wake_at = new.task.head().start_at().map_or(self.now, |time| time.max(self.now));
         let stored = Stored {
             id: new.id,
             namespace: new.namespace,
@@ -53,7 +54,7 @@ impl Shelf {
             epoch: u64::from(new.owner.is_some()),
             revision: 0,
             owner: new.owner,
-            wake_at: self.now,
+            wake_at,
             parked_on: None,
             mail_last: MailId(0),
             mail_read: MailId(0),

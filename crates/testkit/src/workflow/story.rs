@@ -128,7 +128,8 @@ const EACH_TIME: [Wrong; 4] = [Wrong::SaysNo, Wrong::AnswerLost, Wrong::HangsAft
 pub(super) fn stories(workflow: &Workflow, begins: impl Fn(StepId) -> Option<Duration>) -> Vec<Story> {
     let definition = workflow.definition();
     let mut stories = Vec::new();
-    for id in definition.ids() {
+    // With a step that waits nothing can go wrong: it calls nothing.
+    for id in definition.ids().filter(|id| definition.step(*id).wait().is_none()) {
         let step: Arc<str> = Arc::from(definition.step(id).name());
         let mut add = |undo: bool, each_time: bool, wrong: Wrong| {
             let trouble = Trouble { step: Arc::clone(&step), undo, wrong, each_time, id };
@@ -159,7 +160,8 @@ fn past_deadline(definition: &Definition, begins: Option<Duration>) -> Option<Wr
 fn siblings(workflow: &Workflow, step: StepId) -> impl Iterator<Item = Wrong> {
     let definition = workflow.definition();
     let beside = definition.ids().filter(move |other| {
-        *other != step && !workflow.before(step).contains(other) && !workflow.before(*other).contains(&step)
+        let calls = *other != step && definition.step(*other).wait().is_none();
+        calls && !workflow.before(step).contains(other) && !workflow.before(*other).contains(&step)
     });
     beside.map(|other| Wrong::SiblingRefused(Arc::from(definition.step(other).name())))
 }

@@ -4,6 +4,7 @@ mod random;
 mod recovery;
 mod story;
 mod undo;
+mod wait;
 mod words;
 
 use std::sync::Arc;
@@ -128,7 +129,7 @@ impl Run {
     fn wants(&self, plan: &Plan) -> Vec<&str> {
         let permit = |ask: &Ask| match ask {
             Ask::Permit(id) => Some(self.definition.step(*id).name()),
-            Ask::Condition(_) => None,
+            _ => None,
         };
         plan.asks().iter().filter_map(permit).collect()
     }

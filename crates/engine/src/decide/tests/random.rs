@@ -41,6 +41,12 @@ struct World {
     /// Answers that were given, and may come again.
     old: Vec<Event>,
     asks: Vec<Ask>,
+    /// What signals said, by the place at which it is stored: their numbers.
+    said: BTreeMap<StepId, u64>,
+    /// Signals that were sent, in their order: they may be sent again.
+    sent: Vec<(Arc<str>, Arc<str>, u64)>,
+    /// Ids of signals that were taken or kept.
+    counted: BTreeSet<Arc<str>>,
     /// Whether services still fail: towards the end of a run they recover.
     faults: bool,
     seen: BTreeSet<(String, &'static str)>,
@@ -55,7 +61,11 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
     let no_return = (rng.u8(0..6) == 0).then(|| rng.usize(0..count));
     let mut behind: BTreeSet<usize> = no_return.into_iter().collect();
     for number in 0..count {
-        let mut step = Step::new(format!("s{number}"), format!("service{}", rng.u8(0..3)));
+        let mut step = random_step(number, rng);
+        if no_return == Some(number) && step.repeats().is_some() {
+            step = Step::new(format!("s{number}"), "service0");
+        }
+        let calls = step.wait().is_none() && step.repeats().is_none();
         let mut after = BTreeSet::new();
         for _ in 0..rng.usize(0..3).min(number) {
             after.insert(rng.usize(0..number));
@@ -68,6 +78,8 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
         step = step.complete_within(s(rng.u64(5..30)));
         if no_return == Some(number) && !is_behind {
             step = step.point_of_no_return();
+        } else if !is_behind && !calls {
+            step = step.nothing_to_undo();
         } else if !is_behind {
             step = match rng.u8(0..4) {
                 0 => step.nothing_to_undo(),
@@ -75,7 +87,7 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
                 _ => step.undo(s(10)).undo_when_unknown(),
             };
         }
-        if rng.u8(0..6) == 0 {
+        if rng.u8(0..6) == 0 && step.wait().is_none() {
             step = step.not_idempotent();
         }
         if rng.u8(0..5) == 0 {
@@ -86,12 +98,29 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
             1 => step.on_failure(OnFailure::Continue),
             _ => step,
         };
-        if rng.u8(0..4) == 0 {
+        if rng.u8(0..4) == 0 && step.wait().is_none() {
             step = step.max_calls(rng.u32(1..6));
         }
         builder = builder.step(step);
     }
     built(builder)
+}
+
+/// A step that calls a service, once or in rounds, or one that waits.
+fn random_step(number: usize, rng: &mut fastrand::Rng) -> Step {
+    let (name, signal) = (format!("s{number}"), ["go", "stay"][rng.usize(0..2)]);
+    match rng.u8(0..14) {
+        0 => Step::wait_for(name, s(rng.u64(1..40))),
+        1 => Step::wait_until(name),
+        2 => Step::signal(name, signal),
+        3 => Step::signal(name, signal).timeout(s(rng.u64(1..60))),
+        4 => Step::signal(name, signal).timeout(s(rng.u64(1..60))).or_none(),
+        5 => {
+            let repeat = Repeat { every: s(rng.u64(0..9)), at_most: Some(rng.u32(1..6)) };
+            Step::new(name, "service0").repeat(repeat)
+        }
+        service => Step::new(name, format!("service{}", service % 3)),
+    }
 }
 
 fn name_of(event: &Event) -> &'static str {
@@ -106,6 +135,10 @@ fn name_of(event: &Event) -> &'static str {
         Event::TimedOut { .. } => "timed out",
         Event::OwnerDied { .. } => "owner died",
         Event::CutOff { .. } => "cut off",
+        Event::Until { .. } => "until",
+        Event::Signalled { .. } => "signalled",
+        Event::Taken { .. } => "taken",
+        Event::Progressed { .. } => "progressed",
         Event::DeadlinePassed => "deadline passed",
         Event::Cancelled { .. } => "cancelled",
         Event::Unjudged { .. } => "unjudged",
@@ -118,13 +151,16 @@ impl World {
         let mut rng = fastrand::Rng::with_seed(seed);
         let definition = random_workflow(&mut rng);
         let now = Time::from_millis(1_000);
-        let (task, books) = (Task::new(&definition, now), vec![Books::default(); definition.steps().len()]);
+        let start_at = now + s(if rng.u8(0..6) == 0 { rng.u64(1..30) } else { 0 });
+        let task = Task::starting_at(&definition, now, start_at);
+        let books = vec![Books::default(); definition.steps().len()];
         let run = Run { definition, task, now };
         let (agents, old, asks, seen) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Self { run, rng, books, tick: 0, agents, old, asks, faults: true, seen }
+        let (said, sent, counted) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        Self { run, rng, books, tick: 0, agents, old, asks, said, sent, counted, faults: true, seen }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event) -> Plan {
         self.seen.insert((format!("{:?}", self.run.task.state()), name_of(event)));
         let before = self.run.task.clone();
         let plan = self.run.event(event);
@@ -136,6 +172,30 @@ impl World {
         for Dispatch { step, attempt, undo, complete_by, .. } in plan.dispatches().iter().cloned() {
             assert!(complete_by > self.run.now, "an attempt without time");
             self.agents.push(Attempted { step, attempt, undo, complete_by });
+        }
+        plan
+    }
+
+    /// Somebody sends a signal, or sends one again. It is taken or kept once, or of no use.
+    fn signal(&mut self) {
+        let again = self.rng.bool() && !self.sent.is_empty();
+        let (signal, id, number) = match again {
+            true => self.sent[self.rng.usize(0..self.sent.len())].clone(),
+            false => {
+                let number = self.sent.len() as u64;
+                let signal = ["go", "stay", "nobody"][self.rng.usize(0..3)];
+                self.sent.push((Arc::from(signal), Arc::from(number.to_string()), number));
+                self.sent[self.sent.len() - 1].clone()
+            }
+        };
+        let open = self.run.task.takes(&self.run.definition, &signal, Some(&id));
+        let begun = self.run.task.head().ending.is_some() || self.run.task.state().is_at_rest();
+        let plan = self.event(&Event::Signalled { signal, id: Some(Arc::clone(&id)) });
+        assert_eq!(plan.keeps().is_some(), plan.ignored().is_none(), "what is taken is stored");
+        assert!(begun || plan.ignored().is_none() == open.is_ok(), "{open:?}: {plan:?}");
+        if let Some(at) = plan.keeps() {
+            assert!(self.counted.insert(id), "a signal counts twice");
+            self.said.insert(at, number);
         }
     }
 
@@ -151,7 +211,11 @@ impl World {
         }
         if self.chance(60) {
             let cancel = self.run.cancel();
-            return self.event(&cancel);
+            drop(self.event(&cancel));
+            return;
+        }
+        if self.rng.u8(0..12) == 0 {
+            return self.signal();
         }
         if self.chance(40) {
             return self.owner_dies();
@@ -159,7 +223,8 @@ impl World {
         if self.chance(15) && !self.old.is_empty() {
             // Late and doubled answers come when they like.
             let event = self.old[self.rng.usize(0..self.old.len())].clone();
-            return self.event(&event);
+            drop(self.event(&event));
+            return;
         }
         match self.rng.u8(0..4) {
             0 => self.answer_an_ask(),
@@ -168,6 +233,9 @@ impl World {
             _ => {
                 if self.run.task.head().deadline.is_some_and(|time| self.run.now >= time) {
                     self.event(&Event::DeadlinePassed);
+                }
+                if self.run.task.state() == TaskState::Pending {
+                    self.event(&Event::Claimed);
                 }
             }
         }
@@ -188,6 +256,15 @@ impl World {
                 Event::Refused { step, block: Block::Breaker, until }
             }
             Ask::Permit(step) => Event::Granted { step },
+            Ask::Until(step) if self.chance(12) => Event::Unjudged { step, why: Arc::from("no such field") },
+            Ask::Until(step) => Event::Until { step, at: self.run.now + s(self.rng.u64(0..30)) },
+            Ask::Signal { step, kept_at } => {
+                let said = self.said[&kept_at];
+                if self.event(&Event::Taken { step }).keeps() == Some(step) {
+                    self.said.insert(step, said);
+                }
+                return;
+            }
         };
         self.event(&event);
     }
@@ -199,9 +276,13 @@ impl World {
         }
         let Attempted { step, attempt, undo, complete_by } =
             self.agents.swap_remove(self.rng.usize(0..self.agents.len()));
-        let outcome = if self.faults { self.rng.u8(0..11) } else { 9 };
+        if self.rng.u8(0..5) == 0 {
+            let kept = self.event(&Event::Progressed { step, attempt }).keeps();
+            assert!(kept.is_none_or(|at| at == StepId::of_progress(step)));
+        }
+        let outcome = if self.faults { self.rng.u8(0..12) } else { 9 };
         // What is done although nobody hears of it.
-        let has_effect = matches!(outcome, 0 | 2) && self.rng.bool() || (4..10).contains(&outcome);
+        let has_effect = matches!(outcome, 0 | 2 | 11) && self.rng.bool() || (4..10).contains(&outcome);
         if has_effect {
             let tick = self.tick;
             let books = &mut self.books[step.ordinal()];
@@ -225,6 +306,8 @@ impl World {
                 block: Block::Breaker,
                 until: Some(self.run.now + s(self.rng.u64(1..20))).filter(|_| self.rng.bool()),
             },
+            11 => Answer::Unheard,
+            _ if self.run.definition.step(step).repeats().is_some() && self.rng.bool() => Answer::NotYet,
             _ => Answer::Completed,
         };
         let event = Event::Answered { step, attempt, answer };
@@ -282,6 +365,11 @@ impl World {
         for id in self.run.definition.ids() {
             let (record, books) = (task.step(id), self.books[id.ordinal()]);
             let name = self.run.definition.step(id).name();
+            let step = self.run.definition.step(id);
+            if step.wait().is_some() {
+                self.audit_wait(id);
+                continue;
+            }
             if record.state == StepState::Completed {
                 assert!(books.done, "{name} is completed, and was never done");
             }
@@ -291,7 +379,12 @@ impl World {
             if books.undone {
                 assert!(record.undo != UndoState::None, "{name} was undone, and nobody knows");
             }
-            let could = books.done && record.state != StepState::Completed && record.undo == UndoState::None;
+            // What is repeated leaves nothing behind.
+            let lasting = step.repeats().is_none();
+            let could = lasting
+                && books.done
+                && record.state != StepState::Completed
+                && record.undo == UndoState::None;
             assert!(!could || record.may_have_happened, "{name} was done, and nobody knows");
         }
         match task.state() {
@@ -300,6 +393,23 @@ impl World {
             TaskState::Failed => assert!(task.head().ending.is_some(), "failed without a reason"),
             state => panic!("not at rest: {state:?}"),
         }
+    }
+
+    /// A wait that is over has its signal, or did without one as its definition says.
+    fn audit_wait(&self, id: StepId) {
+        let (step, record) = (self.run.definition.step(id), self.run.task.step(id));
+        let done = record.state == StepState::Completed;
+        if let Some(Wait::Signal { or_none, .. }) = step.wait() {
+            assert!(!done || *or_none || self.said.contains_key(&id), "{} has no signal", step.name());
+            assert!(
+                done || !self.said.contains_key(&id),
+                "{} has a signal and did not end by it",
+                step.name()
+            );
+        }
+        let steps = self.said.iter().filter(|(at, _)| at.ordinal() < MAX_STEPS);
+        let used: Vec<_> = steps.map(|(_, number)| number).collect();
+        assert_eq!(used.iter().collect::<BTreeSet<_>>().len(), used.len(), "one signal ended two waits");
     }
 
     fn check_completed(&self) {
@@ -371,9 +481,14 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             "owner died",
             "cut off",
             "cancelled",
+            "until",
+            "signalled",
+            "taken",
+            "progressed",
         ] {
             let possible = !(state == TaskState::Waiting
-                && ["granted", "refused", "timed out", "owner died", "cut off"].contains(&event));
+                && ["granted", "refused", "timed out", "owner died", "cut off", "progressed"]
+                    .contains(&event));
             assert!(!possible || seen.contains(&(format!("{state:?}"), event)), "{state:?}, {event}");
         }
     }
@@ -392,7 +507,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..17) {
+            let event = match rng.u8(0..22) {
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
                 2..=4 => Event::Granted { step },
@@ -404,6 +519,17 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                 10 => Event::TimedOut { step, attempt },
                 11 => Event::OwnerDied { step, attempt },
                 15 => Event::CutOff { step, attempt },
+                16 => Event::Until { step, at: again.unwrap_or(world.run.now) },
+                17 => {
+                    let id = rng.bool().then(|| Arc::from(rng.u8(0..9).to_string()));
+                    Event::Signalled { signal: Arc::from(["go", "stay"][rng.usize(0..2)]), id }
+                }
+                18 => Event::Taken { step },
+                19 => Event::Progressed { step, attempt },
+                20 => {
+                    let answer = if rng.bool() { Answer::NotYet } else { Answer::Unheard };
+                    Event::Answered { step, attempt, answer }
+                }
                 12 => Event::Unjudged { step, why: Arc::from("x") },
                 13 => {
                     let answer = Answer::NotMade { block: Block::Breaker, until: Some(world.run.now + s(5)) };

@@ -41,6 +41,41 @@ fn a_task_says_what_it_waits_for() {
 }
 
 #[test]
+fn a_task_that_waits_by_its_definition_says_for_what_since_when_until_when_and_what_would_change_it() {
+    let poll = Step::new("poll", "service")
+        .nothing_to_undo()
+        .repeat(Repeat { every: s(20), at_most: Some(5) })
+        .heartbeat_within(s(4));
+    let mut run = Run::new(workflow([
+        Step::wait_for("rest", s(60)),
+        Step::signal("ok", "approval"),
+        Step::signal("yes", "consent").timeout(s(30)),
+        Step::signal("maybe", "hint").timeout(s(30)).or_none(),
+        poll,
+    ]));
+    run.start("poll");
+    run.pass(s(10));
+    let rest = "`rest`: it waits for a time: since 10 s, and for 50 s more; only a cancel or the task's deadline ends that sooner";
+    let signals = "`ok`: it waits for signal `approval`: since 10 s, without a timeout; send the signal, or cancel; \
+        `yes`: it waits for signal `consent`: since 10 s, and for 20 s more, then it fails; send the signal; \
+        `maybe`: it waits for signal `hint`: since 10 s, and for 20 s more, then it goes on without it; send the signal";
+    let told = |poll: &str| format!("{rest}; {signals}; `poll`: {poll}");
+    run.now = Time::from_millis(1_000 + 9_999);
+    run.task.steps[4].complete_by = Some(run.now + s(10));
+    let heard = "and is given up when it is not heard of for 4 s";
+    run.now = Time::from_millis(11_000);
+    let runs = |left: u64| format!("an attempt runs, for {left} s at most, {heard}");
+    assert_eq!(words(&run), told(&runs(9)));
+    let answer = run.answer("poll", Answer::NotYet);
+    run.event(&answer);
+    assert_eq!(words(&run), told("it was not done after round 1 of 5; the next one is in 20 s"));
+    run.pass(s(20));
+    run.event(&Event::Due { step: run.id("poll") });
+    run.start("poll");
+    assert!(words(&run).ends_with(&format!("`poll`: round 2: {}", runs(60))), "{}", words(&run));
+}
+
+#[test]
 fn a_task_says_why_it_has_not_completed() {
     let silent = Recovery { at_once: 0, extended_wait: s(1), last: 1 };
     let mut run = Run::new(workflow([step("a"), step("b").after(["a"]).recovery(silent)]));

@@ -105,11 +105,8 @@ pub(super) struct Gate {
 /// One for each service of all workflows.
 pub(super) fn all(workflows: &Workflows) -> HashMap<Arc<str>, Gate> {
     let mut all = HashMap::new();
-    for workflow in workflows.all() {
-        for id in workflow.definition().ids() {
-            let service = workflow.service(id);
-            all.entry(Arc::from(service.name())).or_insert_with(|| Gate::new(service));
-        }
+    for service in workflows.services() {
+        all.entry(Arc::from(service.name())).or_insert_with(|| Gate::new(service));
     }
     all
 }
