@@ -34,6 +34,6 @@ pub use definition::{
     Builder, Definition, Invalid, MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Step, StepId, Undo,
 };
 pub use event::{Answer, Block, Effect, Event, Failure};
-pub use plan::{Ask, Dispatch, Ignored, Plan};
+pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{Cause, End, Ending, Head, Record, StepState, Task, TaskState, UndoState};
 pub use time::Time;
