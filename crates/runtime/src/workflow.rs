@@ -231,6 +231,11 @@ impl Workflows {
         Ok(())
     }
 
+    /// The services of all steps, many of them more than once.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
+        self.all().flat_map(|workflow| &workflow.services)
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Workflow>> {
         self.by_name.values().flatten()
     }

@@ -5,12 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Ask, Block, Dispatch, Event, Plan, StepId, Task, Time, decide};
+use steadfast_engine::{Answer, Ask, Block, Dispatch, Event, Notice, Plan, StepId, Task, Time, decide};
 use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
+use crate::alert::of_task;
 use crate::handler::words_of;
 use crate::judge::judge;
 use crate::stats::count;
@@ -30,6 +31,7 @@ pub(super) struct Folded {
     pub(super) outputs: Vec<(StepId, Payload)>,
     pub(super) mail_read: Option<MailId>,
     pub(super) dispatches: Vec<Dispatch>,
+    pub(super) notices: Vec<Notice>,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -82,6 +84,7 @@ impl<S: Store> Scheduler<S> {
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
             folded.dispatches.extend_from_slice(plan.dispatches());
+            folded.notices.extend_from_slice(plan.notices());
             if let (Some((step, output)), None) = (output, plan.ignored()) {
                 owned.keep_output(step, &output);
                 folded.outputs.push((step, output));
@@ -196,6 +199,7 @@ impl<S: Store> Scheduler<S> {
             mail_read: folded.mail_read,
             hold,
             parked_on: parked_on.clone(),
+            messages: of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
         };
         owned.saving = Some(Box::new(Saving {
             acts_on: folded.acts_on,
@@ -204,6 +208,7 @@ impl<S: Store> Scheduler<S> {
             state_changed: folded.state_changed,
             releases: hold != Hold::Keep,
             parks: parked_on.is_some(),
+            tells: !folded.notices.is_empty(),
         }));
         self.out.write(write);
     }
