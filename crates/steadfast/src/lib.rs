@@ -89,7 +89,9 @@ pub use steadfast_engine::{
     Record, Recovery, Step, StepId, StepState, TaskState, Time, Undo, UndoState,
 };
 pub use steadfast_resilience as resilience;
-pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
+pub use steadfast_runtime::{
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, Service, Settings, Stats, Told, What,
+};
 pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;

@@ -19,6 +19,9 @@ const MOST_UNDER_WAY: usize = 64;
 const MOST_STORED: usize = 64;
 /// The most messages of which it is remembered what was tried.
 const MOST_REMEMBERED: usize = 10_000;
+/// The least between two looks that nobody asked for: this node's clock can be ahead of the store's, which then says that
+/// nothing is due yet.
+const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 /// The pauses after the store has failed.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -172,7 +175,8 @@ impl<S: Store> Desk<S> {
         let next = handed.next.map_or(look_every, |next| next.since(self.shared.now()));
         // As many as were asked for: there may be more.
         let more = handed.messages.len() == most;
-        self.look_at = if more { Moment::ZERO } else { now + next.min(look_every) };
+        self.look_at =
+            if more { Moment::ZERO } else { now + next.clamp(SHORTEST_LOOK, look_every.max(SHORTEST_LOOK)) };
         for deliveries in self.by_task(handed.messages) {
             // A tenth earlier than the store thinks: clocks run differently.
             let delivering = in_order(Arc::clone(&self.shared), deliveries, now + hold.mul_f64(0.9));

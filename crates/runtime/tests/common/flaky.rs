@@ -1,5 +1,6 @@
 //! A store that fails at random: before it has done anything, or after it has done it all.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Flaky {
     pub held: tokio::sync::watch::Sender<&'static str>,
     /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
     slow: Arc<std::sync::atomic::AtomicU64>,
+    /// How often each call was made.
+    made: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
 impl Flaky {
@@ -39,6 +42,7 @@ impl Flaky {
             gate,
             held,
             slow: Arc::default(),
+            made: Arc::default(),
         }
     }
 
@@ -88,8 +92,14 @@ impl Flaky {
         self.slow.store(0, std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// How often a call was made.
+    pub fn made(&self, call: &str) -> u64 {
+        self.made.lock().unwrap().get(call).copied().unwrap_or(0)
+    }
+
     /// `Some(true)`: fail after it was done.
     fn fate(&self, call: &str) -> Option<bool> {
+        *self.made.lock().unwrap().entry(call.to_owned()).or_default() += 1;
         let mut next = self.next.lock().unwrap();
         if next.is_some_and(|(of, _)| of == call) {
             return next.take().map(|(_, after)| after);
