@@ -1,7 +1,7 @@
 //! One process at work on one store.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use steadfast_engine::{Cause, Event, Ignored, Time, decide};
@@ -37,8 +37,8 @@ const LAST_ALERTS: Duration = Duration::from_secs(5);
 pub struct Node<S: Store> {
     shared: Arc<Shared<S>>,
     loops: Vec<JoinHandle<()>>,
-    /// Those that tell: they end last, since the others have things to tell until then.
-    telling: Vec<JoinHandle<()>>,
+    /// Those that tell: they end last, since the others have things to tell until then. Empty once they were waited for.
+    telling: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A task to submit.
@@ -106,7 +106,7 @@ impl<S: Store> Node<S> {
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
         let loops = vec![scheduler, lease, supervisor];
-        Ok(Self { shared, loops, telling: vec![outbox, watch] })
+        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
     }
 
     /// Who this node is. One that has lost its lease becomes another.
@@ -306,13 +306,18 @@ impl<S: Store> Node<S> {
         self.loops.iter().for_each(JoinHandle::abort);
         let gone = self.shared.store.leave(node).await;
         self.shared.outbox.finish(&self.shared.clock, self.shared.settings.alerts.limit + LAST_ALERTS).await;
-        self.stop();
+        let telling = std::mem::take(&mut *self.telling());
+        telling.iter().for_each(JoinHandle::abort);
+        for ended in telling {
+            // Nothing of it holds the store any more: it can be opened again.
+            let _ = ended.await;
+        }
         gone?;
         Ok(left)
     }
 
-    fn stop(&self) {
-        self.loops.iter().chain(&self.telling).for_each(JoinHandle::abort);
+    fn telling(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -335,7 +340,8 @@ impl<S> Drop for Ends<S> {
 
 impl<S: Store> Drop for Node<S> {
     fn drop(&mut self) {
-        self.stop();
+        self.loops.iter().for_each(JoinHandle::abort);
+        self.telling().iter().for_each(JoinHandle::abort);
     }
 }
 
