@@ -107,6 +107,8 @@ mod guide {
     struct Undo;
     #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
     struct DeadlinesAndRecovery;
+    #[doc = include_str!("../../../docs/guide/alerts.md")]
+    struct Alerts;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]
