@@ -56,7 +56,7 @@ pub(super) fn told(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
             (true, 1) | (false, 0) => {}
             (true, 0) => findings.push(format!("{} has failed, and nobody was told", row.name())),
             (true, _) => {
-                findings.push(format!("{} has failed once, and was told of by several alerts", row.name()))
+                findings.push(format!("{} has failed once, and was told of by several alerts", row.name()));
             }
             (false, _) => findings.push(format!("{} was told of, and has not failed", row.name())),
         }

@@ -1,5 +1,7 @@
 //! Alerts: each cause gives one, and none is lost [O1, T4].
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use std::sync::Arc;
@@ -270,7 +272,7 @@ async fn a_service_whose_calls_fail_is_told_of_once() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_needs_retries_is_told_of_once() {
     let rule = Rule::new(Measure::MeanRetries, Threshold::At(0.5));
-    let every_other = Arc::new(|nth: u32| if nth % 2 == 0 { BUSY } else { Act::Succeed });
+    let every_other = Arc::new(|nth: u32| if nth.is_multiple_of(2) { BUSY } else { Act::Succeed });
     by_rule(rule, every_other, always(Act::Succeed), AlertKind::Retries).await;
 }
 
@@ -278,7 +280,8 @@ async fn a_service_that_needs_retries_is_told_of_once() {
 async fn a_service_that_throttles_is_told_of_once() {
     let rule = Rule::new(Measure::ThrottledShare, Threshold::At(0.3));
     let slow_down = Act::Fail(Verdict::throttled(Kind::THROTTLED).without_effect());
-    let every_other = Arc::new(move |nth: u32| if nth % 2 == 0 { slow_down.clone() } else { Act::Succeed });
+    let every_other =
+        Arc::new(move |nth: u32| if nth.is_multiple_of(2) { slow_down.clone() } else { Act::Succeed });
     by_rule(rule, every_other, always(Act::Succeed), AlertKind::Throttled).await;
 }
 

@@ -1,5 +1,7 @@
 //! Hooks that fail, hang and panic, and processes that die over them: an alert is delivered at least once [O1].
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use std::collections::BTreeSet;
