@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -23,6 +23,8 @@ pub const DATABASE: &str = "db";
 pub const ACKS: &str = "acks";
 /// The undos that were asked for, and those that were acknowledged.
 pub const UNDOS: &str = "undos";
+/// The alerts that were delivered.
+pub const ALERTS: &str = "alerts";
 /// The exit code of a driver that could not open its store.
 pub const CANNOT_OPEN: u8 = 3;
 
@@ -66,12 +68,24 @@ fn settings() -> Settings {
     settings
 }
 
+/// A line on file for each alert: once that is written, it has arrived.
+fn telling(mut settings: Settings, folder: &Path) -> Result<Settings> {
+    let alerts = Arc::new(Mutex::new(world_file(folder, ALERTS)?));
+    settings.alerts.on_alert(move |alert| {
+        let task = alert.task.map_or_else(|| "-".to_owned(), |task| task.to_string());
+        let mut alerts = alerts.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = note(&mut alerts, &[&task, &alert.kind.as_str(), &alert.id]);
+        async move { noted.map_err(Into::into) }
+    });
+    Ok(settings)
+}
+
 /// Works until every task is at rest.
 ///
 /// # Errors
 /// The store's, and a submission that is refused again and again.
 pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
-    let node: Working = Arc::new(start(&store, &Arc::new(Ledger::open(folder)?)).await?);
+    let node: Working = Arc::new(start(&store, folder, &Arc::new(Ledger::open(folder)?)).await?);
     let submitters: Vec<_> = (0..SUBMITTERS)
         .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders.tasks)))
         .collect();
@@ -91,9 +105,10 @@ pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
 }
 
 /// Starts a node, again if the store fails meanwhile.
-async fn start(store: &Sqlite, ledger: &Arc<Ledger>) -> Result<Node<Sqlite>> {
+async fn start(store: &Sqlite, folder: &Path, ledger: &Arc<Ledger>) -> Result<Node<Sqlite>> {
+    let settings = telling(settings(), folder)?;
     for _ in 0..MOST_TRIES {
-        match Node::start(store.clone(), world::workflows(ledger)?, settings(), Clock::system()).await {
+        match Node::start(store.clone(), world::workflows(ledger)?, settings.clone(), Clock::system()).await {
             Ok(node) => return Ok(node),
             Err(error) => eprintln!("the node does not start: {error}"),
         }

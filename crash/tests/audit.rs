@@ -39,7 +39,19 @@ fn spoiled(run: &Path, spoil: impl Fn(&Path)) -> Report {
 
 type Spoil = fn(&Path);
 
-const WAYS: [(&str, Spoil); 10] = [
+const WAYS: [(&str, Spoil); 14] = [
+    ("has failed, and nobody was told", |run| edit(&run.join("alerts"), |lines| drop(lines.remove(0)))),
+    ("was told of by several alerts", |run| {
+        edit(&run.join("alerts"), |lines| lines.push(lines[0].clone() + "0"));
+    }),
+    ("was told of, and has not failed", |run| {
+        let acks = fs::read_to_string(run.join("acks")).unwrap();
+        let task = acks.lines().find(|line| line.ends_with(" key-2")).unwrap().split(' ').next().unwrap();
+        edit(&run.join("alerts"), |lines| lines.push(format!("{task} task-failed 7")));
+    }),
+    ("was not delivered", |run| {
+        sql(run, "INSERT INTO steadfast_outbox (at_ms, kind, until_ms, body) VALUES (1, 0, 1, x'')");
+    }),
     ("was acknowledged, and is lost", |run| {
         edit(&run.join("acks"), |lines| lines.push("0192f3a0-5b1c-7d2e-8f00-0123456789ab key-0".to_owned()));
     }),
@@ -95,6 +107,7 @@ fn every_way_to_spoil_a_run_is_found() {
     let sound = audit(run.path()).unwrap();
     assert!(sound.findings.is_empty(), "{:#?}", sound.findings);
     assert_eq!(sound.acknowledged, 24);
+    assert_eq!(sound.ended.get(&steadfast_engine::TaskState::Failed), Some(&2), "{:?}", sound.ended);
     let found = |report: Report, words: &str| {
         assert!(
             report.findings.iter().any(|finding| finding.contains(words)),

@@ -12,8 +12,9 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued,
-    Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
+    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent, Settled,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -237,6 +238,33 @@ impl Circuits for Counted {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
         self.counted().keep(batch)
+    }
+}
+
+impl Outbox for Counted {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Told<Vec<Sent>>> + Send {
+        self.counted().send(batch)
+    }
+
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Told<Handed>> + Send {
+        self.counted().undelivered(kind, most, hold)
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Told<()>> + Send {
+        self.counted().settle(batch)
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Undelivered>>> + Send {
+        self.counted().undeliverable(kind, most)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::driver::{ACKS, UNDOS};
+use crate::driver::{ACKS, ALERTS, UNDOS};
 
 /// What a service has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,29 @@ impl Effect {
     }
 }
 
+/// An alert that was delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// About which task.
+    pub task: String,
+    /// Which sort.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+}
+
+impl Told {
+    /// Reads a line of the hook's book.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(line: &str) -> Result<Self> {
+        let words: Vec<_> = line.split(' ').collect();
+        let [task, kind, id] = words.as_slice() else { anyhow::bail!("not an alert: {line}") };
+        Ok(Self { task: (*task).to_owned(), kind: (*kind).to_owned(), id: (*id).to_owned() })
+    }
+}
+
 /// All of it.
 #[derive(Clone, Debug, Default)]
 pub struct Books {
@@ -47,6 +70,8 @@ pub struct Books {
     pub effects: Vec<Effect>,
     /// How often they were called.
     pub calls: usize,
+    /// Alerts, each as often as it was delivered.
+    pub alerts: Vec<Told>,
 }
 
 impl Books {
@@ -71,6 +96,8 @@ impl Books {
         }
         books.effects =
             lines(&folder.join("effects"))?.iter().map(|line| Effect::parse(line)).collect::<Result<_>>()?;
+        books.alerts =
+            lines(&folder.join(ALERTS))?.iter().map(|line| Told::parse(line)).collect::<Result<_>>()?;
         books.calls = lines(&folder.join("calls"))?.len();
         Ok(books)
     }

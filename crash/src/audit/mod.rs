@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::Result;
 use steadfast_engine::TaskState;
 
-pub use book::{Books, Effect};
+pub use book::{Books, Effect, Told};
 pub use rows::{Row, Rows};
 
 use crate::driver::DATABASE;
@@ -55,6 +55,7 @@ pub fn check(rows: &Rows, books: &Books) -> Result<Report> {
     };
     rule::acknowledged(rows, books, &mut report.findings);
     rule::known(rows, books, &mut report.findings);
+    rule::told(rows, books, &mut report.findings);
     for row in rows.tasks.values() {
         *report.ended.entry(row.task.state()).or_insert(0) += 1;
         let findings = rule::task(row, books)?;

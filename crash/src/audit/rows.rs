@@ -1,6 +1,6 @@
 //! The tables, read by SQL of the auditor's own. Nothing of the store's code is used but the form of its blobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +18,8 @@ const FORM: u8 = 1;
 pub struct Rows {
     /// By id.
     pub tasks: BTreeMap<String, Row>,
+    /// Tasks with a message that waits to be delivered.
+    pub telling: BTreeSet<String>,
     /// What SQLite itself, or the rows among each other, say is wrong.
     pub damage: Vec<String>,
 }
@@ -89,6 +91,12 @@ impl Rows {
             let row = Row { id: name.clone(), workflow: row.get(1)?, key: row.get(2)?, number, task };
             self.tasks.insert(name, row);
         }
+        let mut find = connection.prepare("SELECT task FROM steadfast_outbox WHERE state = 0")?;
+        let tasks = find.query_map([], |row| row.get::<_, Option<[u8; 16]>>(0))?;
+        for task in tasks {
+            let name = task?.map(|id| TaskId::from_u128(u128::from_be_bytes(id)).to_string());
+            self.telling.insert(name.unwrap_or_default());
+        }
         let count: i64 =
             connection.query_row("SELECT count(*) FROM steadfast_tasks", [], |row| row.get(0))?;
         if usize::try_from(count) != Ok(self.tasks.len()) {
@@ -130,7 +138,7 @@ impl Rows {
 
 /// A file whose schema was never written has no tasks.
 fn has_tables(connection: &Connection) -> Result<bool> {
-    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'steadfast_history'";
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'steadfast_outbox'";
     Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))? == 1)
 }
 

@@ -1,5 +1,7 @@
 //! The rules themselves: what a task's rows say must be what the books say.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use steadfast_engine::{Definition, Record, StepId, StepState, TaskState, UndoState};
 
@@ -39,6 +41,28 @@ pub(super) fn known(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
             Some(_) => {}
         }
     }
+}
+
+/// O1: every failure was told at least once, by one alert, and nothing else was.
+pub(super) fn told(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
+    for task in &rows.telling {
+        findings.push(format!("an alert of task {task} was not delivered"));
+    }
+    for row in rows.tasks.values() {
+        let failed = row.task.state() == TaskState::Failed;
+        let of_it = books.alerts.iter().filter(|told| told.task == row.id && told.kind == "task-failed");
+        let ids: BTreeSet<_> = of_it.map(|told| &told.id).collect();
+        match (failed, ids.len()) {
+            (true, 1) | (false, 0) => {}
+            (true, 0) => findings.push(format!("{} has failed, and nobody was told", row.name())),
+            (true, _) => {
+                findings.push(format!("{} has failed once, and was told of by several alerts", row.name()));
+            }
+            (false, _) => findings.push(format!("{} was told of, and has not failed", row.name())),
+        }
+    }
+    let unknown = books.alerts.iter().filter(|told| !rows.tasks.contains_key(&told.task));
+    findings.extend(unknown.map(|told| format!("an alert of task {}, which is not there", told.task)));
 }
 
 /// What does not hold for a task.
@@ -96,6 +120,9 @@ fn end(row: &Row, books: &Books) -> Option<String> {
         (books.undo_asked.contains(&row.id), books.undo_acknowledged.contains(&row.id));
     let refused = world::is_refused(row.number);
     match row.task.state() {
+        TaskState::Completed | TaskState::Undone if world::is_hopeless(row.number) => {
+            Some("it did not fail, and should have".to_owned())
+        }
         TaskState::Completed if refused => Some("it completed, and a step was refused".to_owned()),
         TaskState::Completed if acknowledged => {
             Some("its undo was acknowledged, and it is not undone".to_owned())

@@ -2,11 +2,11 @@
 //! had been told and done until then.
 
 use anyhow::{Context, Result};
-use steadfast_engine::UndoState;
+use steadfast_engine::{TaskState, UndoState};
 
 use super::{Disk, Event, Log};
-use crate::audit::{Effect, Rows};
-use crate::driver::{ACKS, DATABASE};
+use crate::audit::{self, Effect, Rows};
+use crate::driver::{ACKS, ALERTS, DATABASE};
 use crate::folder::Folder;
 
 /// So many times more seldom the power is lost where nothing was promised: there are many such places.
@@ -66,6 +66,7 @@ pub fn check(log: &Log, cuts: &[usize], mut luck: Option<fastrand::Rng>) -> Resu
 struct Told {
     acks: Vec<String>,
     effects: Vec<Effect>,
+    alerts: Vec<audit::Told>,
 }
 
 impl Told {
@@ -75,6 +76,7 @@ impl Told {
         match name.as_str() {
             ACKS => self.acks.extend(line()?.split(' ').next().map(str::to_owned)),
             "effects" => self.effects.push(Effect::parse(line()?)?),
+            ALERTS => self.alerts.push(audit::Told::parse(line()?)?),
             _ => {}
         }
         Ok(())
@@ -96,7 +98,23 @@ impl Told {
         findings.extend(lost.map(|task| format!("task {task} was acknowledged, and is lost")));
         let unknown = self.effects.iter().filter(|effect| !is_known(&rows, effect));
         findings.extend(unknown.map(|effect| format!("nobody knows of {effect:?}")));
+        findings.extend(self.alerts(&rows));
         Ok(findings)
+    }
+
+    /// A failure and its message are one write: it was told, or it waits to be; and nothing is told before it is there.
+    fn alerts(&self, rows: &Rows) -> Vec<String> {
+        let failed = |row: &&audit::Row| row.task.state() == TaskState::Failed;
+        let told = |id: &str| self.alerts.iter().any(|told| told.task == id);
+        let silent = rows
+            .tasks
+            .values()
+            .filter(failed)
+            .filter(|row| !told(&row.id) && !rows.telling.contains(&row.id));
+        let silent = silent.map(|row| format!("task {} has failed, and its alert is lost", row.id));
+        let early =
+            self.alerts.iter().filter(|told| !rows.tasks.get(&told.task).is_some_and(|row| failed(&row)));
+        silent.chain(early.map(|told| format!("nobody knows of the failure of {told:?}"))).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use steadfast_engine::{Definition, Recovery, Step};
+use steadfast_engine::{Definition, OnFailure, Recovery, Step};
 
 /// Three steps in a row; the last one is refused for a third of the tasks.
 pub const SAGA: &str = "saga";
@@ -11,6 +11,9 @@ pub const SAGA: &str = "saga";
 pub const FAN: &str = "fan";
 /// A step that is done and gives no answer at first: the supervisor's.
 pub const SILENT: &str = "silent";
+
+/// A step that is refused, and nothing to undo: the task is an operator's then.
+pub const HOPELESS: &str = "hopeless";
 
 /// The service of all steps.
 pub(super) const SERVICE: &str = "ledger";
@@ -45,7 +48,8 @@ pub fn definitions() -> Result<Vec<Definition>> {
         .step(step("right", &["open"]))
         .step(step("close", &["left", "middle", "right"]));
     let silent = Definition::builder(SILENT).step(step("send", &[])).step(step("note", &["send"]));
-    [saga, fan, silent].into_iter().map(|builder| Ok(builder.build()?)).collect()
+    let hopeless = Definition::builder(HOPELESS).step(step("beg", &[]).on_failure(OnFailure::Error));
+    [saga, fan, silent, hopeless].into_iter().map(|builder| Ok(builder.build()?)).collect()
 }
 
 /// The one of this name.

@@ -5,7 +5,7 @@ mod ledger;
 mod service;
 
 pub(crate) use definition::COMPLETE_WITHIN;
-pub use definition::{FAN, SAGA, SILENT, definition, definitions};
+pub use definition::{FAN, HOPELESS, SAGA, SILENT, definition, definitions};
 pub use ledger::Ledger;
 pub(crate) use ledger::append;
 pub use service::workflows;
@@ -13,9 +13,10 @@ pub use service::workflows;
 /// The workflow of the task with this number.
 #[must_use]
 pub fn workflow_of(number: u32) -> &'static str {
-    match number % 6 {
-        4 => FAN,
-        5 => SILENT,
+    match number % 12 {
+        4 | 10 => FAN,
+        5 | 11 => SILENT,
+        9 => HOPELESS,
         _ => SAGA,
     }
 }
@@ -34,6 +35,12 @@ pub fn is_refused(number: u32) -> bool {
         FAN => number.is_multiple_of(4),
         _ => false,
     }
+}
+
+/// Whether it must end failed, and be told of.
+#[must_use]
+pub fn is_hopeless(number: u32) -> bool {
+    workflow_of(number) == HOPELESS
 }
 
 /// Whether somebody wants it undone once it has completed.
@@ -61,6 +68,7 @@ pub(crate) enum Act {
 pub(crate) fn act_of(number: u32, step: &str) -> Act {
     match step {
         "ship" | "right" if is_refused(number) => Act::Refuse,
+        "beg" => Act::Refuse,
         "left" => Act::BusyFirst,
         "send" if number % 12 == 5 => Act::LateFirst,
         "send" => Act::SilentFirst,

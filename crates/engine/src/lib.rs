@@ -35,7 +35,7 @@ pub use definition::{
     Undo, Wait,
 };
 pub use event::{Answer, Block, Effect, Event, Failure};
-pub use plan::{Ask, Dispatch, Ignored, Plan};
+pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{
     Cause, End, Ending, Head, HeadMore, Kept, NotTaken, Record, RecordMore, StepState, Task, TaskState,
     UndoState,

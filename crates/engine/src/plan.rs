@@ -12,6 +12,7 @@ pub struct Plan {
     pub(crate) asks: Vec<Ask>,
     pub(crate) dispatches: Vec<Dispatch>,
     pub(crate) keeps: Option<StepId>,
+    pub(crate) notices: Vec<Notice>,
     pub(crate) ignored: Option<Ignored>,
 }
 
@@ -44,6 +45,12 @@ impl Plan {
     #[must_use]
     pub fn keeps(&self) -> Option<StepId> {
         self.keeps
+    }
+
+    /// What somebody has to be told of: in the same write as the rows that say so, so that neither is without the other.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 
     /// Why nothing follows, if nothing does.
@@ -92,6 +99,23 @@ pub struct Dispatch {
     pub round: u32,
     /// How many calls the agent may still make; `None` when only the retry policy says.
     pub calls_left: Option<u32>,
+}
+
+/// Something that an operator has to be told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The task has failed and rests in an operator's hands. Why is in its own row, as the cause of its ending.
+    TaskFailed {
+        /// Steps of which nobody knows whether they happened.
+        unknown: Vec<StepId>,
+    },
+    /// A step cannot be undone: its undo failed for good, or nobody knows whether there is something to undo. Other undos may
+    /// still go on.
+    UndoStuck {
+        /// Which step.
+        step: StepId,
+    },
 }
 
 /// Why an event changes nothing.

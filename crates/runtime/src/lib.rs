@@ -5,9 +5,11 @@
 //! - An **agent** makes one attempt: it calls the handler through its service's pipeline until the complete-by, and answers
 //!   once or falls silent.
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
+//! - The **outbox** delivers what somebody has to be told: alerts, to the program's hooks and into the log.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
+mod alert;
 mod circuits;
 mod clock;
 mod error;
@@ -16,6 +18,7 @@ mod judge;
 mod lease;
 mod message;
 mod node;
+mod outbox;
 mod pulse;
 mod scheduler;
 mod service;
@@ -26,6 +29,7 @@ mod supervisor;
 mod watch;
 mod workflow;
 
+pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, circuit};
 pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};

@@ -1,7 +1,7 @@
 //! One process at work on one store.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use steadfast_engine::{Cause, Event, Ignored, NotTaken, StepId, Time, decide};
@@ -13,11 +13,13 @@ use steadfast_store::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::alert;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{self, Lease};
 use crate::message::Request;
+use crate::outbox::{self, Outbox};
 use crate::scheduler::{Inbox, NewTask, Scheduler};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -29,11 +31,16 @@ use crate::workflow::{Known, Workflow, Workflows};
 /// How often a task's end is looked for that may come on another node.
 const LOOK_FOR_END: Duration = Duration::from_secs(1);
 
+/// How long the last alerts of a node that is shut down may take beside their hooks.
+const LAST_ALERTS: Duration = Duration::from_secs(5);
+
 /// A node: scheduler, agents, supervisor and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
 /// good order.
 pub struct Node<S: Store> {
     shared: Arc<Shared<S>>,
     loops: Vec<JoinHandle<()>>,
+    /// Those that tell: they end last, since the others have things to tell until then. Empty once they were waited for.
+    telling: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A task to submit.
@@ -96,6 +103,7 @@ impl<S: Store> Node<S> {
             counters: Counters::default(),
             watchers: Watchers::default(),
             board: Arc::new(Board::new(inbox.clone())),
+            outbox: Outbox::default(),
             inbox,
             progress: Mutex::default(),
         });
@@ -116,8 +124,11 @@ impl<S: Store> Node<S> {
             let _ends = ends;
             scheduler.run(messages).await;
         });
+        alert::listen(&shared);
+        let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
+        let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
         let loops = vec![scheduler, lease, supervisor, circuits];
-        Ok(Self { shared, loops })
+        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
     }
 
     /// Who this node is. One that has lost its lease becomes another.
@@ -267,11 +278,15 @@ impl<S: Store> Node<S> {
                 None => {}
             }
             let guard = Guard { epoch: stored.epoch, revision: stored.revision, mail: None };
-            let write = Write { hold: Hold::Take, ..Write::of(&plan, task, guard) };
+            let mut after = stored.task.clone();
+            after.apply(&plan);
+            let messages = alert::of_task(&self.shared, task, workflow, &after, plan.notices());
+            let write = Write { hold: Hold::Take, messages, ..Write::of(&plan, task, guard) };
             steadfast_store::failpoint!("undo.before_write");
             let written = self.shared.store.write(vec![write]).await?;
             steadfast_store::failpoint!("undo.after_write");
             if let Some(Written::Done(_)) = written.first() {
+                self.shared.outbox.wake();
                 self.shared.tell(Inbox::Look);
                 return Ok(());
             }
@@ -378,13 +393,21 @@ impl<S: Store> Node<S> {
         self.shared.tell(Inbox::Stop(told));
         let left = left.await.unwrap_or(0);
         let node = self.id();
-        self.stop();
-        self.shared.store.leave(node).await?;
+        self.loops.iter().for_each(JoinHandle::abort);
+        let gone = self.shared.store.leave(node).await;
+        self.shared.outbox.finish(&self.shared.clock, self.shared.settings.alerts.limit + LAST_ALERTS).await;
+        let telling = std::mem::take(&mut *self.telling());
+        telling.iter().for_each(JoinHandle::abort);
+        for ended in telling {
+            // Nothing of it holds the store any more: it can be opened again.
+            let _ = ended.await;
+        }
+        gone?;
         Ok(left)
     }
 
-    fn stop(&self) {
-        self.loops.iter().for_each(JoinHandle::abort);
+    fn telling(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -407,7 +430,8 @@ impl<S> Drop for Ends<S> {
 
 impl<S: Store> Drop for Node<S> {
     fn drop(&mut self) {
-        self.stop();
+        self.loops.iter().for_each(JoinHandle::abort);
+        self.telling().iter().for_each(JoinHandle::abort);
     }
 }
 

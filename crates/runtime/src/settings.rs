@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::alert::AlertSettings;
+
 /// How a node works. Every setting has a default that suits most.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -22,6 +24,8 @@ pub struct Settings {
     pub release_after: Duration,
     /// How long attempts under way may go on when the node is shut down.
     pub grace: Duration,
+    /// Who is told of alerts, and by which rules services are watched.
+    pub alerts: AlertSettings,
 }
 
 impl Settings {
@@ -41,7 +45,7 @@ impl Settings {
         let counts = [("most_owned", self.most_owned == 0), ("most_open", self.most_open == 0)];
         match counts.into_iter().find(|(_, none)| *none) {
             Some((name, _)) => Err(format!("`{name}` is 0: no task could ever run")),
-            None => Ok(()),
+            None => self.alerts.check(),
         }
     }
 }
@@ -57,6 +61,7 @@ impl Default for Settings {
             longest_wait: Duration::from_secs(2),
             release_after: Duration::from_secs(30),
             grace: Duration::from_secs(30),
+            alerts: AlertSettings::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::circuits::Board;
 use crate::clock::StoreClock;
 use crate::lease::Lease;
+use crate::outbox::Outbox;
 use crate::scheduler::Inbox;
 use crate::settings::Settings;
 use crate::stats::{Counters, count};
@@ -26,6 +27,7 @@ pub(crate) struct Shared<S> {
     pub(crate) lease: Lease,
     pub(crate) counters: Counters,
     pub(crate) watchers: Watchers,
+    pub(crate) outbox: Outbox,
     pub(crate) inbox: UnboundedSender<Inbox>,
     pub(crate) board: Arc<Board>,
     /// How far attempts have come that run here.

@@ -26,6 +26,12 @@ pub struct Stats {
     pub panics: u64,
     /// Blocking handlers that still run although their attempt has ended.
     pub stuck: u64,
+    /// Alerts that were delivered, by this node.
+    pub delivered: u64,
+    /// Messages that could not be delivered and are given up: the outbox keeps them.
+    pub undeliverable: u64,
+    /// Alerts that could not be stored: too many waited for a store that was away.
+    pub lost_alerts: u64,
 }
 
 /// The counts as they grow.
@@ -40,6 +46,9 @@ pub(crate) struct Counters {
     pub(crate) store_errors: AtomicU64,
     pub(crate) unknown_workflows: AtomicU64,
     pub(crate) panics: AtomicU64,
+    pub(crate) delivered: AtomicU64,
+    pub(crate) undeliverable: AtomicU64,
+    pub(crate) lost_alerts: AtomicU64,
 }
 
 impl Counters {
@@ -56,6 +65,9 @@ impl Counters {
             unknown_workflows: told(&self.unknown_workflows),
             panics: told(&self.panics),
             stuck: crate::handler::stuck(),
+            delivered: told(&self.delivered),
+            undeliverable: told(&self.undeliverable),
+            lost_alerts: told(&self.lost_alerts),
         }
     }
 }

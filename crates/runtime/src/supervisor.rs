@@ -9,6 +9,7 @@ use std::time::Duration;
 use steadfast_engine::{Event, decide};
 use steadfast_store::{Error, Guard, Hold, Overdued, Store, Stored, Write, Written};
 
+use crate::alert::of_task;
 use crate::scheduler::Inbox;
 use crate::shared::Shared;
 use crate::stats::count;
@@ -74,6 +75,7 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
         }
     }
     if moved > 0 {
+        shared.outbox.wake();
         shared.tell(Inbox::Look);
     }
     Ok(moved)
@@ -96,6 +98,7 @@ fn plan<S: Store>(
         mail_read: None,
         hold: Hold::Take,
         parked_on: None,
+        messages: Vec::new(),
     };
     // Mail that came first wins: whoever claims the task reads it before anything else.
     if stored.mail_last > stored.mail_read {
@@ -111,5 +114,6 @@ fn plan<S: Store>(
         return None;
     }
     stored.task.apply(&plan);
-    Some(Write { hold: Hold::Take, ..Write::of(&plan, stored.id, guard) })
+    let messages = of_task(shared, stored.id, workflow, &stored.task, plan.notices());
+    Some(Write { hold: Hold::Take, messages, ..Write::of(&plan, stored.id, guard) })
 }

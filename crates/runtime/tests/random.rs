@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::flaky::Flaky;
+use common::told::{Take, Told};
 use common::*;
 use steadfast_engine::{
     Definition, OnFailure, Repeat, Step, StepId, StepState, TaskState, Time, UndoState, Wait,
@@ -20,7 +21,8 @@ use steadfast_engine::{
 use steadfast_resilience::clock::{Clock, Moment};
 use steadfast_resilience::{Attempt, Kind, Verdict};
 use steadfast_runtime::{
-    Answered, Code, Condition, Fault, Handler, Node, Request, Service, Settings, Start, Work, Workflow,
+    Alert, AlertKind, Answered, Code, Condition, Fault, Handler, Node, Request, Service, Settings, Start,
+    Work, Workflow,
 };
 use steadfast_store::{Payload, PayloadKey, Stored, TaskId, Tasks as _};
 
@@ -48,6 +50,8 @@ struct World {
     blind: AtomicBool,
     /// All tasks are at rest: nothing fails any more.
     over: AtomicBool,
+    /// What the program's hook was told.
+    told: Told,
 }
 
 impl World {
@@ -229,11 +233,20 @@ struct Process {
     way: Flaky,
 }
 
-async fn start(store: &Flaky, workflow: &Arc<Workflow>, grace: Duration) -> Process {
+async fn start(store: &Flaky, world: &Arc<World>, workflow: &Arc<Workflow>, grace: Duration) -> Process {
     let way = store.own_gate();
     loop {
         let mut settings = Settings::default();
         (settings.release_after, settings.grace) = (s(3), grace);
+        // A hook that fails, hangs and panics as everything else does.
+        let takes = Arc::clone(world);
+        let manner = move |_, _: &Alert| match if takes.faulty() { takes.draw(10) } else { 9 } {
+            0 => Take::Hang,
+            1 => Take::Panic,
+            2 | 3 => Take::Fail,
+            _ => Take::Well,
+        };
+        world.told.hook(&mut settings, Arc::new(manner));
         match Node::start(way.clone(), known(&[workflow]), settings, Clock::tokio()).await {
             Ok(node) => return Process { node, way },
             Err(_) => Clock::tokio().sleep(s(1)).await,
@@ -279,14 +292,15 @@ async fn live(seed: u64) -> Lived {
         input: if rng.bool() { 1 } else { 2_000 },
         blind: AtomicBool::new(false),
         over: AtomicBool::new(false),
+        told: Told::default(),
     });
     let workflow = random_workflow(&mut rng, &world);
     let slow = if rng.bool() { 0 } else { rng.u64(1..60) };
     let store = Flaky::new(memory(), seed ^ 2, rng.u32(0..120)).slow(slow);
     let grace = s(rng.u64(0..15));
-    let mut nodes = vec![start(&store, &workflow, grace).await];
+    let mut nodes = vec![start(&store, &world, &workflow, grace).await];
     if rng.bool() {
-        nodes.push(start(&store, &workflow, grace).await);
+        nodes.push(start(&store, &world, &workflow, grace).await);
     }
     let mut tasks = Vec::new();
     for nth in 0..TASKS {
@@ -305,6 +319,7 @@ async fn live(seed: u64) -> Lived {
             store.mend();
             lapses += nodes.iter().map(|process| process.node.stats().lapses).sum::<u64>();
             still_work(&nodes, &world, &workflow).await;
+            all_is_told(&read, &world).await;
             let said = said(&store, &workflow, &tasks).await;
             return Lived { workflow, tasks: read, said, world, crashes, shut_downs, lapses };
         }
@@ -335,7 +350,7 @@ async fn live(seed: u64) -> Lived {
                 if rng.bool() {
                     Clock::tokio().sleep(s(rng.u64(1..40))).await;
                 }
-                nodes.push(start(&store, &workflow, grace).await);
+                nodes.push(start(&store, &world, &workflow, grace).await);
             }
             4 | 5 => {
                 let task = tasks[rng.usize(0..tasks.len())];
@@ -404,6 +419,29 @@ async fn still_work(nodes: &[Process], world: &Arc<World>, workflow: &Arc<Workfl
             let ended = ended.unwrap().task;
             assert_eq!(ended.state(), TaskState::Completed, "{ended:#?}");
         }
+    }
+}
+
+/// O1: every task that failed is told of, by one alert, as often as it takes; and no other task is.
+async fn all_is_told(tasks: &[Stored], world: &World) {
+    let failed = |stored: &&Stored| stored.task.state() == TaskState::Failed;
+    let began = Clock::tokio().now();
+    let told = |stored: &Stored| world.told.times(stored.id, AlertKind::TaskFailed) > 0;
+    // The longest wait between two tries is five minutes.
+    while !tasks.iter().filter(failed).all(told) && Clock::tokio().now().since(began) < s(1_000) {
+        Clock::tokio().sleep(s(1)).await;
+    }
+    let alerts = world.told.calls();
+    for stored in tasks {
+        let ids = |kind| {
+            let of = |alert: &&Alert| alert.task == Some(stored.id) && alert.kind == kind;
+            alerts.iter().filter(of).map(|alert| alert.id).collect::<BTreeSet<_>>().len()
+        };
+        let fails = failed(&stored);
+        assert_eq!(told(stored), fails, "{} was told of, or was not: {stored:#?}", stored.id);
+        assert_eq!(ids(AlertKind::TaskFailed), usize::from(fails), "{}", stored.id);
+        let stuck = stored.task.steps().iter().filter(|record| record.undo == UndoState::Failed).count();
+        assert_eq!(ids(AlertKind::UndoStuck), stuck, "{}: each comes before its task's own", stored.id);
     }
 }
 
@@ -500,6 +538,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
     let (mut ended, mut stuck_undo, mut tasks) = (BTreeMap::new(), 0_usize, 0_usize);
     let (mut crashes, mut shut_downs, mut lapses) = (0, 0, 0);
     let (mut taken, mut without, mut rounds) = (0_usize, 0_usize, 0_u32);
+    let (mut alerts, mut again) = (0_usize, 0_usize);
     for seed in seeds {
         let lived = std::panic::catch_unwind(|| {
             let runtime =
@@ -518,6 +557,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
         };
         crashes += lived.crashes;
         shut_downs += lived.shut_downs;
+        again += lived.world.told.calls().len() - lived.world.told.taken().len();
         lapses += lived.lapses;
         let is_null = |said: &&String| said.as_str() == "null";
         without += lived.said.values().flatten().filter(is_null).count();
@@ -528,10 +568,13 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             *ended.entry(stored.task.state()).or_insert(0_usize) += 1;
             let failed = |record: &steadfast_engine::Record| record.undo == UndoState::Failed;
             stuck_undo += usize::from(stored.task.steps().iter().any(failed));
+            alerts += usize::from(stored.task.state() == TaskState::Failed);
         }
     }
     if only.is_none() {
         println!("{tasks} tasks: {ended:?}, {stuck_undo} with an undo that failed");
+        println!("{alerts} failed and told of; a hook failed {again} times");
+        assert!(alerts * 10 >= tasks && again >= 300, "{alerts} alerts, {again} that failed");
         println!("{crashes} crashes, {shut_downs} shut-downs, {lapses} leases lost");
         println!("{taken} signals taken, {without} waits without, {rounds} rounds more than one");
         assert!(

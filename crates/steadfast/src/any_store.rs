@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error as StoreError, Kept, Mail, Mailbox, Memory, Message, NodeId,
-    Nodes, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId,
-    Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error as StoreError, Handed, Kept, Mail, Mailbox, Memory, Message,
+    NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey,
+    Posted, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -182,6 +182,33 @@ impl Circuits for AnyStore {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
         either!(self, store => store.keep(batch)).run()
+    }
+}
+
+impl Outbox for AnyStore {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Told<Vec<Sent>>> + Send {
+        either!(self, store => store.send(batch)).run()
+    }
+
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Told<Handed>> + Send {
+        either!(self, store => store.undelivered(kind, most, hold)).run()
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Told<()>> + Send {
+        either!(self, store => store.settle(batch)).run()
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Undelivered>>> + Send {
+        either!(self, store => store.undeliverable(kind, most)).run()
     }
 }
 

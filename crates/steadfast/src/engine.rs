@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{New, Node, Settings, Start, Stats, Told, Workflows};
+use steadfast_resilience::telemetry::alert::Rule;
+use steadfast_runtime::{Alert, AlertError, New, Node, Settings, Start, Stats, Told, Workflows};
 use steadfast_store::{MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -35,8 +36,12 @@ pub struct Builder {
     workflows: Workflows,
     twice: Option<String>,
     settings: Settings,
+    /// What is done to the settings in the end: alerts that were asked for stay, whichever settings come later.
+    asked: Vec<Ask>,
     clock: Clock,
 }
+
+type Ask = Box<dyn FnOnce(&mut Settings) + Send>;
 
 impl Engine {
     /// Begins to set an engine up over the store at this address: `sqlite:PATH`, such as `sqlite:orders.db` in the current
@@ -47,6 +52,7 @@ impl Engine {
             workflows: Workflows::default(),
             twice: None,
             settings: Settings::default(),
+            asked: Vec::new(),
             clock: Clock::system(),
         }
     }
@@ -125,6 +131,45 @@ impl Builder {
         self
     }
 
+    /// Tells this function of every alert: a task has failed, an undo is stuck, a circuit has opened, a service does badly. May
+    /// be called several times. Alerts are stored until they were taken: a function that fails, panics or takes longer than
+    /// ten seconds is told again, with growing waits and the same [`Alert::id`], also after a restart. Each alert is a line of
+    /// the log as well.
+    ///
+    /// ```
+    /// # use steadfast::{Engine, EngineBuilder};
+    /// # fn page(words: &str) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn with_alerts(builder: EngineBuilder) -> EngineBuilder {
+    /// builder.on_alert(|alert| async move {
+    ///     page(&format!("{}. What to do: {}", alert.words, alert.advice))?;
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn on_alert<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(Alert) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), AlertError>> + Send + 'static,
+    {
+        self.asked.push(Box::new(move |settings| settings.alerts.on_alert(hook)));
+        self
+    }
+
+    /// When a service does badly: the rules for all services that have none of their own. Default: [`Rule::standard`]. An
+    /// empty list switches them off.
+    pub fn alert_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let rules: Vec<_> = rules.into_iter().collect();
+        self.asked.push(Box::new(move |settings| settings.alerts.rules = rules));
+        self
+    }
+
+    /// When this service does badly.
+    pub fn alert_rules_for(mut self, service: &str, rules: impl IntoIterator<Item = Rule>) -> Self {
+        let (service, rules) = (service.to_owned(), rules.into_iter().collect::<Vec<_>>());
+        self.asked.push(Box::new(move |settings| settings.alerts.rules_for(&service, rules)));
+        self
+    }
+
     /// Another clock for waits and time limits: [`Clock::tokio`] for tests in paused time. Give it to the pipelines of
     /// the services too.
     pub fn clock(mut self, clock: Clock) -> Self {
@@ -137,7 +182,8 @@ impl Builder {
     /// # Errors
     /// An address or a workflow that makes no sense; what the store says: somebody else has it open, a newer version
     /// made it, it cannot be written, the disk is full.
-    pub async fn start(self) -> Result<Engine, Error> {
+    pub async fn start(mut self) -> Result<Engine, Error> {
+        self.asked.drain(..).for_each(|ask| ask(&mut self.settings));
         if let Some(twice) = self.twice {
             return Err(Error::new(Code::BadWorkflow, format!("{twice}: raise the version of one")));
         }

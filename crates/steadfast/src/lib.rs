@@ -93,7 +93,9 @@ pub use steadfast_engine::{
     UndoState, Wait,
 };
 pub use steadfast_resilience as resilience;
-pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
+pub use steadfast_runtime::{
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, Service, Settings, Stats, Told, What,
+};
 pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
@@ -112,6 +114,8 @@ mod guide {
     struct DeadlinesAndRecovery;
     #[doc = include_str!("../../../docs/guide/waiting-signals-schedules.md")]
     struct WaitingSignalsSchedules;
+    #[doc = include_str!("../../../docs/guide/alerts.md")]
+    struct Alerts;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -118,6 +118,7 @@ impl Script {
             input: Payload::from([1; PAYLOAD]),
             task: task.clone(),
             owner: Some(NODE),
+            messages: Vec::new(),
         };
         let steps = [0, 1, 2].map(StepId::at);
         let granted = |place: usize| Event::Granted { step: steps[place] };
@@ -152,6 +153,7 @@ impl Script {
                 mail_read: None,
                 hold: Hold::Keep,
                 parked_on: None,
+                messages: Vec::new(),
             }
         });
         let writes = writes.collect();

@@ -22,6 +22,7 @@ mod mail;
 mod migration;
 mod node;
 mod open;
+mod outbox;
 mod parked;
 mod queue;
 mod reader;
@@ -37,8 +38,9 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued,
-    Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
+    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent, Settled,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -77,10 +79,15 @@ impl fmt::Debug for Sqlite {
     }
 }
 
+/// About what messages take, in bytes.
+fn size(messages: &[Outgoing]) -> usize {
+    messages.iter().map(|message| ROWS + message.body.len()).sum()
+}
+
 impl Tasks for Sqlite {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
         let checked = batch.iter().try_for_each(Submission::check);
-        let bytes = batch.iter().map(|new| ROWS + new.input.len()).sum();
+        let bytes = batch.iter().map(|new| ROWS + new.input.len() + size(&new.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
             batch.iter().map(|new| task::submit(transaction, new, now)).collect()
         })
@@ -95,7 +102,7 @@ impl Tasks for Sqlite {
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send {
         let checked = batch.iter().try_for_each(Write::check);
         let outputs = |write: &Write| write.outputs.iter().map(|(_, output)| output.len()).sum::<usize>();
-        let bytes = batch.iter().map(|write| ROWS + outputs(write)).sum();
+        let bytes = batch.iter().map(|write| ROWS + outputs(write) + size(&write.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
             batch.iter().map(|write| write::write(transaction, write, now)).collect()
         })
@@ -176,6 +183,51 @@ impl Circuits for Sqlite {
         self.inner.drive.ask(Ok(()), bytes, move |transaction, _| {
             batch.iter().map(|circuit| circuit::keep(transaction, circuit)).collect()
         })
+    }
+}
+
+impl Outbox for Sqlite {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send {
+        let checked = batch.iter().try_for_each(Outgoing::check);
+        self.inner.drive.ask(checked, size(&batch), move |transaction, now| {
+            batch.iter().map(|message| outbox::send(transaction, message, now)).collect()
+        })
+    }
+
+    /// What is not there is found out without a write: it is looked for again and again.
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<Handed, Error>> + Send {
+        let now = self.inner.clock.now();
+        let looked = self.inner.reader.read(|transaction| outbox::look(transaction, kind, now)).into_inner();
+        async move {
+            match looked? {
+                (false, next) => Ok(Handed { messages: Vec::new(), next }),
+                (true, _) => {
+                    let hand_out =
+                        move |transaction: &_, now| outbox::hand_out(transaction, kind, most, now, hold);
+                    self.inner.drive.ask(Ok(()), ROWS, hand_out).await
+                }
+            }
+        }
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Result<(), Error>> + Send {
+        self.inner.drive.ask(Ok(()), ROWS, move |transaction, now| {
+            batch.iter().try_for_each(|settled| outbox::settle(transaction, *settled, now))?;
+            outbox::forget(transaction, now)
+        })
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
+        self.inner.reader.read(|transaction| outbox::given_up(transaction, kind, most))
     }
 }
 

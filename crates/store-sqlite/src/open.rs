@@ -17,7 +17,7 @@ use crate::drive::Drive;
 use crate::error::{failed_at, not_made};
 use crate::reader::Reader;
 use crate::writer::Writer;
-use crate::{Inner, Sqlite, migration, node};
+use crate::{Inner, Sqlite, migration, node, outbox};
 
 /// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
@@ -75,6 +75,7 @@ fn open(
     migration::run(&mut connection, path)?;
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
+    outbox::free_all(&connection).map_err(failed)?;
     steadfast_store::failpoint!("open.migrated");
     let reserved = node::reserved(&connection).map_err(failed)?;
     let reader = reader(&file).map_err(failed)?;

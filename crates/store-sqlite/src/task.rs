@@ -11,7 +11,7 @@ use steadfast_store::{
 use crate::aside::{self, ASIDE, Found};
 use crate::codec::{id, millis, pack_head, state, time, unpack_head, unpack_record};
 use crate::write::{insert_step, ordinal};
-use crate::{mail, node};
+use crate::{mail, node, outbox};
 
 /// The place of the input among a task's payloads.
 const INPUT: i64 = -1;
@@ -53,6 +53,9 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
     }
     let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
     transaction.prepare_cached(sql)?.execute(params![task, INPUT, &*new.input])?;
+    for message in &new.messages {
+        outbox::send(transaction, message, now)?;
+    }
     Ok(Submitted::New)
 }
 
@@ -287,6 +290,7 @@ pub(crate) fn open_tasks(transaction: &Connection) -> rusqlite::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbox::{DUE_OUT, GIVEN_UP, NEXT_OUT, OVER};
     use crate::parked::{NEXT_SERVICE, PARKED};
 
     /// S5: what the scheduler and the supervisor ask again and again goes by indexes that hold only what is open, or due.
@@ -295,6 +299,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(include_str!("../migrations/0001.sql")).unwrap();
         connection.execute_batch(include_str!("../migrations/0002.sql")).unwrap();
+        connection.execute_batch(include_str!("../migrations/0003.sql")).unwrap();
         for (sql, indexes) in [
             (DUE, &["steadfast_tasks_free"][..]),
             (MAILED, &["steadfast_tasks_mailed"]),
@@ -303,6 +308,10 @@ mod tests {
             (OVERDUE, &["steadfast_steps_due", "steadfast_tasks_late"]),
             (PARKED, &["steadfast_tasks_parked"]),
             (NEXT_SERVICE, &["steadfast_tasks_parked"]),
+            (DUE_OUT, &["steadfast_outbox_due", "steadfast_outbox_by_task"]),
+            (NEXT_OUT, &["steadfast_outbox_due"]),
+            (OVER, &["steadfast_outbox_over"]),
+            (GIVEN_UP, &["steadfast_outbox_given_up"]),
         ] {
             let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let unset = vec![rusqlite::types::Null; explain.parameter_count()];

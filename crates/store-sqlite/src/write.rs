@@ -5,6 +5,7 @@ use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{Entry, Hold, Refusal, TaskId, Write, Written};
 
 use crate::codec::{Change, id, millis, pack_change, pack_head, pack_record, state, time, unpack_change};
+use crate::outbox;
 
 /// Carries one write out. The first statement has the guard: a refused write has done nothing.
 pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusqlite::Result<Written> {
@@ -18,6 +19,9 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
     for (step, output) in &write.outputs {
         let sql = "INSERT OR REPLACE INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
         transaction.prepare_cached(sql)?.execute(params![task, ordinal(*step), &**output])?;
+    }
+    for message in &write.messages {
+        outbox::send(transaction, message, now)?;
     }
     if write.has_entry() {
         put_entry(transaction, write, now)?;

@@ -12,8 +12,8 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Overdue as _, Parked as _,
-    Payload, PayloadKey, Submission, TaskId, Tasks as _, Write,
+    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Outbox as _, OutboxKind,
+    Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Settled, Submission, TaskId, Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -54,6 +54,9 @@ struct Both {
     /// How tasks went from state to state.
     moves: BTreeSet<String>,
     unparked: usize,
+    /// Messages that were handed out, and those that were not for the first time.
+    handed: usize,
+    again: usize,
     folder: Folder,
 }
 
@@ -87,6 +90,8 @@ impl Both {
             definition: workflow(),
             moves: BTreeSet::new(),
             unparked: 0,
+            handed: 0,
+            again: 0,
             folder,
         }
     }
@@ -122,7 +127,42 @@ impl Both {
             input,
             task,
             owner,
+            messages: self.messages(),
         }
+    }
+
+    /// What is told with a write, or alone.
+    fn messages(&mut self) -> Vec<Outgoing> {
+        let count = self.rng.usize(0..3);
+        let message = |_| Outgoing {
+            task: self.rng.bool().then(|| TaskId::from_u128(self.rng.u128(1..4))),
+            kind: if self.rng.u8(0..3) > 0 { OutboxKind::Alert } else { OutboxKind::Reply },
+            key: (self.rng.u8(0..3) == 0).then(|| Arc::from(self.rng.u8(0..9).to_string())),
+            body: Payload::from(self.rng.u8(0..9).to_string().as_bytes()),
+        };
+        (0..count).map(message).collect()
+    }
+
+    /// Sends, delivers, fails to, gives up.
+    fn tend_the_outbox(&mut self) {
+        let messages = self.messages();
+        same!(self, send(messages));
+        let (kind, most) =
+            (if self.rng.bool() { OutboxKind::Alert } else { OutboxKind::Reply }, self.rng.usize(0..5));
+        let handed = same!(self, undelivered(kind, most, s(10)));
+        self.handed += handed.messages.len();
+        self.again += handed.messages.iter().filter(|message| message.tries > 1).count();
+        let settled = handed.messages.iter().filter_map(|message| {
+            let settled = match self.rng.u8(0..6) {
+                0 => Settled::GivenUp,
+                1 | 2 => Settled::Delivered,
+                3 | 4 => Settled::Again(self.clock.now() + s(self.rng.u64(0..20))),
+                _ => return None,
+            };
+            Some((message.id, settled))
+        });
+        let settled: Vec<_> = settled.collect();
+        same!(self, settle(settled));
     }
 
     fn event(&mut self, task: &Task) -> Event {
@@ -199,11 +239,11 @@ impl Both {
         }
         let write = Write::of(&plan, id, Guard { epoch, revision, mail });
         let parked_on = self.rng.bool().then(|| self.service());
-        Some(Write { hold, outputs, mail_read, parked_on, ..write })
+        Some(Write { hold, outputs, mail_read, parked_on, messages: self.messages(), ..write })
     }
 
     fn operate(&mut self) {
-        match self.rng.u8(0..12) {
+        match self.rng.u8(0..14) {
             0 | 1 => {
                 let batch = vec![self.submission(), self.submission()];
                 same!(self, submit(batch));
@@ -236,6 +276,7 @@ impl Both {
                 }
             }
             10 => drop(same!(self, overdue(None, 9))),
+            11 | 12 => self.tend_the_outbox(),
             _ => self.clock.advance(Duration::from_millis(self.rng.u64(0..6_000))),
         }
     }
@@ -244,6 +285,9 @@ impl Both {
     fn compare(&mut self) {
         same!(self, overdue(None, 99));
         same!(self, open_tasks());
+        for kind in [OutboxKind::Alert, OutboxKind::Reply] {
+            same!(self, undeliverable(kind, 99));
+        }
         same!(self, parked());
         for node in (1..4).map(NodeId::from_u128) {
             same!(self, owned(node));
@@ -263,6 +307,7 @@ impl Both {
 #[test]
 fn the_file_and_the_reference_answer_alike() {
     let (mut moves, mut unparked) = (BTreeSet::new(), 0);
+    let (mut handed, mut again) = (0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
@@ -271,6 +316,8 @@ fn the_file_and_the_reference_answer_alike() {
         both.compare();
         moves.append(&mut both.moves);
         unparked += both.unparked;
+        handed += both.handed;
+        again += both.again;
         // The same after the file was closed and opened again: but that all nodes are dead then.
         let Both { file, folder, clock, .. } = both;
         let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
@@ -283,6 +330,7 @@ fn the_file_and_the_reference_answer_alike() {
         );
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
+    assert!(handed > 400 && again > 100, "{handed} messages were handed out, {again} again");
     for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");
     }

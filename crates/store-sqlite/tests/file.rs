@@ -8,8 +8,8 @@ use std::time::Duration;
 use steadfast_engine::{Definition, Event, Head, Step, Task, TaskState, Time, decide};
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, Kind, Mailbox as _, Message, NodeId, Nodes as _, Overdue as _, Payload, Submission,
-    Submitted, TaskId, Tasks as _, Write, Written,
+    Guard, Hold, Kind, Mailbox as _, Message, NodeId, Nodes as _, Outbox as _, OutboxKind, Outgoing,
+    Overdue as _, Payload, Submission, Submitted, TaskId, Tasks as _, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -42,6 +42,7 @@ fn submission(now: Time) -> Submission {
         input: Payload::from(&b"input"[..]),
         task: Task::new(&workflow(), now),
         owner: Some(NODE),
+        messages: Vec::new(),
     }
 }
 
@@ -401,6 +402,7 @@ fn what_is_looked_for_follows_each_change_of_the_head() {
             mail_read: None,
             hold: Hold::Keep,
             parked_on: None,
+            messages: vec![],
         };
         assert_eq!(block_on(store.write(vec![write])).unwrap(), [Written::Done(revision + 1)], "{words}");
         let overdue = block_on(store.overdue(None, 9)).unwrap().len();
@@ -422,4 +424,42 @@ fn a_step_that_was_removed_by_hand_is_told_and_its_write_is_not_done() {
     let write = Write::of(&plan, TASK, Guard { epoch: 1, revision: 0, mail: None });
     assert_eq!(block_on(store.write(vec![write])).unwrap_err().kind(), Kind::Corrupt);
     assert_eq!(block_on(store.read(vec![TASK])).unwrap().remove(0).unwrap().revision, 0);
+}
+
+/// Who opens the file knows that those who had messages to deliver are dead: nobody waits for them.
+#[test]
+fn what_somebody_was_to_deliver_is_due_at_once_when_the_file_is_opened_again() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    clock.set(Time::from_millis(5_000));
+    let store = open(&folder, &clock).unwrap();
+    let message = |words: &str| Outgoing {
+        task: Some(TASK),
+        kind: OutboxKind::Alert,
+        key: None,
+        body: Payload::from(words.as_bytes()),
+    };
+    block_on(store.send(vec![message("held"), message("behind it")])).unwrap();
+    let hold = Duration::from_secs(3_600);
+    let held = block_on(store.undelivered(OutboxKind::Alert, 1, hold)).unwrap();
+    assert_eq!(held.messages.len(), 1);
+    drop(store);
+    let store = open(&folder, &clock).unwrap();
+    let again = block_on(store.undelivered(OutboxKind::Alert, 9, hold)).unwrap().messages;
+    let told: Vec<_> = again.iter().map(|message| (&*message.body, message.tries)).collect();
+    assert_eq!(told, [(&b"held"[..], 2), (b"behind it", 1)]);
+}
+
+/// What is looked for every few seconds costs no commit while there is nothing.
+#[test]
+fn an_empty_outbox_is_looked_at_without_a_commit() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    clock.set(Time::from_millis(5_000));
+    let store = open(&folder, &clock).unwrap();
+    let before = store.commits();
+    for _ in 0..9 {
+        clock.advance(Duration::from_secs(30));
+        let handed = block_on(store.undelivered(OutboxKind::Alert, 9, Duration::from_secs(30))).unwrap();
+        assert!(handed.messages.is_empty());
+    }
+    assert_eq!(store.commits(), before);
 }

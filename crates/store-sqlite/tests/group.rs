@@ -50,6 +50,7 @@ fn submission(number: u128) -> Submission {
         input: Payload::from(number.to_string().as_bytes()),
         task: Task::new(&workflow, clock()),
         owner: None,
+        messages: Vec::new(),
     }
 }
 

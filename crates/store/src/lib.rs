@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Overdue`], [`Nodes`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -16,6 +16,7 @@ mod error;
 pub mod failpoint;
 mod id;
 mod memory;
+mod outbox;
 mod record;
 mod write;
 
@@ -30,6 +31,10 @@ use std::time::Duration;
 pub use error::{Error, Kind};
 pub use id::{BadId, NodeId, TaskId};
 pub use memory::Memory;
+pub use outbox::{
+    FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, OutboxId, OutboxKind, Outgoing, Sent, Settled, UNDELIVERABLE_KEPT,
+    Undelivered,
+};
 pub use record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored,
     Submission, Submitted,
@@ -147,6 +152,41 @@ pub trait Circuits {
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send;
 }
 
+/// Messages that go out of the house. They are delivered at least once: whoever gets one may get it again.
+///
+/// A message that belongs to a change of a task is part of that write ([`Write::messages`], [`Submission::messages`]): there
+/// is never one without the other. What has arrived is deleted, so that the outbox is as large as what is still to be done.
+/// Only the key of a message that had one is remembered for a day: otherwise a node that comes late with the same news
+/// would send it again.
+pub trait Outbox {
+    /// Stores messages that belong to no task's write, each alone: one whose key was seen before is not stored.
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send;
+
+    /// Hands out messages of a kind that are due, at most so many, longest due first: nobody else gets them for this long,
+    /// nor those that come after them for the same task. Whoever does not say in time what became of one
+    /// ([`Outbox::settle`]) is taken to have failed, and it is handed out again.
+    ///
+    /// One that waits to be tried again holds back those that came after it for the same task, and no others; one that was
+    /// given up holds back nobody.
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<Handed, Error>> + Send;
+
+    /// Says what became of messages. What was said before of one that has arrived, or was given up, stays. Forgets beside it
+    /// what was kept for long enough.
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Messages of a kind that were given up, oldest first, at most so many.
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send;
+}
+
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
 pub trait Overdue {
     /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many; only those
@@ -172,6 +212,9 @@ pub trait Nodes {
 }
 
 /// A whole store.
-pub trait Store: Tasks + Mailbox + Parked + Circuits + Overdue + Nodes + Send + Sync + 'static {}
+pub trait Store:
+    Tasks + Mailbox + Parked + Circuits + Outbox + Overdue + Nodes + Send + Sync + 'static
+{
+}
 
-impl<S: Tasks + Mailbox + Parked + Circuits + Overdue + Nodes + Send + Sync + 'static> Store for S {}
+impl<S: Tasks + Mailbox + Parked + Circuits + Outbox + Overdue + Nodes + Send + Sync + 'static> Store for S {}

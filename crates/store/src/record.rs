@@ -6,6 +6,7 @@ use steadfast_engine::{Head, Record, StepId, Task, Time};
 
 use crate::error::{Error, Kind};
 use crate::id::{NodeId, TaskId};
+use crate::outbox::Outgoing;
 use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD};
 
 /// Bytes that the store does not look into.
@@ -34,6 +35,8 @@ pub struct Submission {
     pub task: Task,
     /// Who works on it from the beginning, if somebody does: submitting and claiming are one write.
     pub owner: Option<NodeId>,
+    /// What is to be told of it: stored with it, or not at all. Empty for all but those that end as they begin.
+    pub messages: Vec<Outgoing>,
 }
 
 impl Submission {
@@ -43,7 +46,8 @@ impl Submission {
     /// What is too large, and by how much.
     pub fn check(&self) -> Result<(), Error> {
         check_size("an input", self.input.len(), MAX_PAYLOAD)?;
-        check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)
+        check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)?;
+        self.messages.iter().try_for_each(Outgoing::check)
     }
 }
 

@@ -7,6 +7,7 @@ use steadfast_engine::{Head, MAX_STEPS, Plan, Record, StepId, Time};
 use crate::MAX_PAYLOAD;
 use crate::error::Error;
 use crate::id::TaskId;
+use crate::outbox::Outgoing;
 use crate::record::{MailId, Payload, check_size};
 
 /// A write to one task. It is done as a whole, if its guard holds.
@@ -29,6 +30,8 @@ pub struct Write {
     /// The service whose breaker a task waits for that is released: it is found by that, nearest deadline first
     /// ([`Parked::claim_parked`](crate::Parked::claim_parked)). Without meaning for one that is not released.
     pub parked_on: Option<Arc<str>>,
+    /// What is to be told of it: stored with it, or not at all. Most writes tell nothing, and pay nothing for that.
+    pub messages: Vec<Outgoing>,
 }
 
 impl Write {
@@ -45,6 +48,7 @@ impl Write {
             mail_read: None,
             hold: Hold::Keep,
             parked_on: None,
+            messages: Vec::new(),
         }
     }
 
@@ -64,7 +68,8 @@ impl Write {
     /// # Errors
     /// What is too large, and by how much.
     pub fn check(&self) -> Result<(), Error> {
-        self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))
+        self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))?;
+        self.messages.iter().try_for_each(Outgoing::check)
     }
 }
 

@@ -106,8 +106,10 @@ impl<'a> Draft<'a> {
             let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_) | Ask::Until(_)));
             self.head.state = if idle && !asked { TaskState::Waiting } else { TaskState::Running };
         }
+        let notices = self.notices(self.task, &self.steps);
         let Self { task, head, steps, asks, dispatches, keeps, .. } = self;
         let steps = steps.into_iter().filter(|(id, record)| task.step(*id) != record).collect();
-        Plan { head: (head != task.head).then_some(head), steps, asks, dispatches, keeps, ignored: None }
+        let head = (head != task.head).then_some(head);
+        Plan { head, steps, asks, dispatches, keeps, notices, ignored: None }
     }
 }

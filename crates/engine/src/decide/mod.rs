@@ -5,6 +5,7 @@
 
 mod draft;
 mod forward;
+mod notice;
 mod undo;
 mod wait;
 

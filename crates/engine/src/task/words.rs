@@ -38,6 +38,12 @@ impl Task {
         }
     }
 
+    /// Why a step is not undone that should be; `None` if its undo is not stuck. The definition must be its own.
+    #[must_use]
+    pub fn stuck_in_words(&self, definition: &Definition, step: StepId) -> Option<String> {
+        stuck(definition.step(step).name(), self.step(step))
+    }
+
     fn cause(&self, definition: &Definition, cause: &Cause) -> String {
         let name = |id: &StepId| definition.step(*id).name();
         let failure = |id: &StepId| self.step(*id).last_failure.as_deref().unwrap_or("it gave no reason");

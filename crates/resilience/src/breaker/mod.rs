@@ -157,6 +157,12 @@ impl Breaker {
         lock(&self.core.control).forced_by.clone()
     }
 
+    /// Whether the two are one and the same breaker, as clones are: names need not be unique.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.core, &other.core)
+    }
+
     /// Tells `listener` of every state change from now on, in order, outside of all locks. It runs on the thread of a
     /// caller, mostly of the one whose outcome changed the state and before that one gets its result: it must not block.
     pub fn on_change(&self, listener: impl Fn(&Change) + Send + Sync + 'static) {

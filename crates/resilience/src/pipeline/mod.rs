@@ -255,6 +255,12 @@ impl Pipeline {
         inner.seen.watch.set_gauges(&inner, now);
     }
 
+    /// Whether the two are one and the same pipeline, as clones are: names need not be unique.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source.hold().seen, &other.source.hold().seen)
+    }
+
     /// The time on this pipeline's clock, for deadlines.
     #[must_use]
     pub fn now(&self) -> Moment {

@@ -146,6 +146,7 @@ impl<S: Store> Scheduler<S> {
             mail_read: None,
             hold: Hold::Release(self.shared.now() + UNKNOWN_WAITS),
             parked_on: None,
+            messages: Vec::new(),
         };
         self.out.write(write);
     }

@@ -108,6 +108,8 @@ impl<S: Store> Scheduler<S> {
             && let Some(workflow) = self.shared.workflow_of(&stored)
         {
             self.shared.watchers.written(id, workflow, (&stored.task, None), &[], true);
+            // What was told with it may have been stored too.
+            self.shared.outbox.wake();
         }
         if !mine {
             for happening in doubt.waiting {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Ask, Block, Dispatch, Event, MAX_STEPS, Plan, Record, StepId, StepState, Time, decide,
+    Ask, Block, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
 use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
+use crate::alert::of_task;
 use crate::handler::words_of;
 use crate::judge::{judge, until};
 use crate::stats::count;
@@ -35,6 +36,7 @@ pub(super) struct Folded {
     pub(super) dispatches: Vec<Dispatch>,
     /// Whether it decides that something has not come: mail that came first wins.
     pub(super) minds_mail: bool,
+    pub(super) notices: Vec<Notice>,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -86,6 +88,7 @@ impl<S: Store> Scheduler<S> {
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
             folded.dispatches.extend_from_slice(plan.dispatches());
+            folded.notices.extend_from_slice(plan.notices());
             folded.minds_mail |= gives_up_a_signal(owned, &happening.event, &plan);
             let brought = plan.keeps().zip(happening.output.clone());
             for (at, output) in brought.into_iter().chain(without_output(owned, &plan)) {
@@ -248,6 +251,7 @@ impl<S: Store> Scheduler<S> {
             mail_read: folded.mail_read,
             hold,
             parked_on: parked_on.clone(),
+            messages: of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
         };
         owned.saving = Some(Box::new(Saving {
             acts_on: folded.acts_on,
@@ -256,6 +260,7 @@ impl<S: Store> Scheduler<S> {
             state_changed: folded.state_changed,
             releases: hold != Hold::Keep,
             parks: parked_on.is_some(),
+            tells: !folded.notices.is_empty(),
         }));
         self.out.write(write);
     }

@@ -58,6 +58,8 @@ pub(crate) struct Saving {
     pub(super) releases: bool,
     /// Whether it is parked on a service.
     pub(super) parks: bool,
+    /// Whether somebody is told of it.
+    pub(super) tells: bool,
 }
 
 impl Owned {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Dispatch, Event, TaskState};
+use steadfast_engine::{Dispatch, Event};
 use steadfast_store::{Error, Refusal, Store, Submission, TaskId, Write, Written};
 
 use super::doubt::Doubt;
@@ -119,6 +119,9 @@ impl<S: Store> Scheduler<S> {
         }
         let task = (&owned.task, Some(&owned.known));
         self.shared.watchers.written(id, &owned.workflow, task, &saving.changed, saving.state_changed);
+        if saving.tells {
+            self.shared.outbox.wake();
+        }
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
         }
@@ -144,10 +147,6 @@ impl<S: Store> Scheduler<S> {
 
     /// A task has come to rest: it leaves memory.
     pub(super) fn rests(&mut self, id: TaskId, mut owned: Owned) {
-        if owned.task.state() == TaskState::Failed {
-            let why = owned.task.in_words(owned.workflow.definition(), self.shared.now());
-            tracing::warn!(task = %id, workflow = %owned.workflow.name(), "a task has failed, an operator decides: {why}");
-        }
         self.give_places_back(id, &mut owned);
         self.open = self.open.saturating_sub(1);
     }

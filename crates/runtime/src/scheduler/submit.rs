@@ -10,6 +10,7 @@ use super::Scheduler;
 use super::doubt::Doubt;
 use super::fold::Folded;
 use super::owned::{Happening, Owned};
+use crate::alert::of_task;
 use crate::error::{Error, ErrorKind};
 use crate::node::Start;
 use crate::watch::{Told, What};
@@ -72,12 +73,13 @@ impl<S: Store> Scheduler<S> {
         let here = start_at.is_none()
             && self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
             && self.shared.lease.holds();
-        let (task, owned) = match here {
+        let (task, messages, owned) = match here {
             true => {
                 let (owned, folded) = self.begin(&new, task);
-                (owned.task.clone(), Some((owned, folded)))
+                let messages = of_task(&self.shared, new.id, &owned.workflow, &owned.task, &folded.notices);
+                (owned.task.clone(), messages, Some((owned, folded)))
             }
-            false => (task, None),
+            false => (task, Vec::new(), None),
         };
         self.open += 1;
         self.out.submit(Submission {
@@ -91,6 +93,7 @@ impl<S: Store> Scheduler<S> {
             input: new.input,
             task,
             owner: owned.is_some().then(|| self.shared.lease.node()),
+            messages,
         });
         let workflow = Arc::clone(new.workflow.name());
         self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow, start_at });
@@ -182,6 +185,9 @@ impl<S: Store> Scheduler<S> {
         let changed: Vec<_> = folded.changed.into_iter().collect();
         let task = (&owned.task, Some(&owned.known));
         self.shared.watchers.written(id, &owned.workflow, task, &changed, folded.state_changed);
+        if !folded.notices.is_empty() {
+            self.shared.outbox.wake();
+        }
         for dispatch in folded.dispatches {
             self.dispatch(id, &owned, dispatch);
         }

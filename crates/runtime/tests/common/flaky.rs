@@ -1,13 +1,14 @@
 //! A store that fails at random: before it has done anything, or after it has done it all.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Store, Stored, Submission, Submitted, TaskId,
-    Tasks, Write, Written,
+    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId,
+    Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
+    Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Flaky<S = Memory> {
     slow: Arc<std::sync::atomic::AtomicU64>,
     /// What was committed, in its order.
     pub log: Arc<Mutex<Vec<Commit>>>,
+    /// How often each call was made.
+    made: Arc<Mutex<BTreeMap<String, u64>>>,
 }
 
 /// Something that was committed.
@@ -51,6 +54,7 @@ impl<S: Store + Clone> Flaky<S> {
             held,
             slow: Arc::default(),
             log: Arc::default(),
+            made: Arc::default(),
         }
     }
 
@@ -116,8 +120,14 @@ impl<S: Store + Clone> Flaky<S> {
         Ok(posted)
     }
 
+    /// How often a call was made.
+    pub fn made(&self, call: &str) -> u64 {
+        self.made.lock().unwrap().get(call).copied().unwrap_or(0)
+    }
+
     /// `Some(true)`: fail after it was done.
     fn fate(&self, call: &str) -> Option<bool> {
+        *self.made.lock().unwrap().entry(call.to_owned()).or_default() += 1;
         let mut next = self.next.lock().unwrap();
         if next.is_some_and(|(of, _)| of == call) {
             return next.take().map(|(_, after)| after);
@@ -213,6 +223,33 @@ impl<S: Store + Clone> Circuits for Flaky<S> {
     }
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         flaky!(self, keep, self.store.keep(batch))
+    }
+}
+
+impl<S: Store + Clone> Outbox for Flaky<S> {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send {
+        flaky!(self, send, self.store.send(batch))
+    }
+
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<Handed, Error>> + Send {
+        flaky!(self, undelivered, self.store.undelivered(kind, most, hold))
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Result<(), Error>> + Send {
+        flaky!(self, settle, self.store.settle(batch))
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
+        self.store.undeliverable(kind, most)
     }
 }
 

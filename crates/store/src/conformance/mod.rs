@@ -10,6 +10,7 @@ pub mod circuit;
 pub mod claim;
 pub mod mail;
 pub mod node;
+pub mod outbox;
 pub mod overdue;
 pub mod parked;
 pub mod submit;
@@ -67,6 +68,11 @@ macro_rules! conformance {
             who_parked_a_task_has_it_no_more, what_is_parked_wakes_for_mail_and_at_its_time,
             what_is_recovered_or_at_rest_is_not_parked);
         $crate::conformance_of!($harness; circuit: a_circuit_is_written_by_who_has_read_it_last);
+        $crate::conformance_of!($harness; outbox: a_message_is_handed_out_to_one_at_a_time,
+            alerts_and_replies_are_handed_out_apart, messages_about_a_task_go_out_in_their_order,
+            under_one_key_a_message_is_stored_once, what_is_given_up_is_kept_and_holds_back_nobody,
+            what_a_write_tells_is_stored_with_it_or_not_at_all,
+            what_a_submission_tells_is_stored_with_it_or_not_at_all, a_message_that_is_too_large_is_refused);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,
@@ -171,6 +177,7 @@ pub(crate) fn submission(number: u128, now: Time) -> Submission {
         input: bytes("an order"),
         task: Task::new(&workflow(), now),
         owner: None,
+        messages: Vec::new(),
     }
 }
 

@@ -101,6 +101,7 @@ impl World {
             input: Payload::from(&b""[..]),
             task: Task::new(&definition, now),
             owner: None,
+            messages: Vec::new(),
         });
         for node in NODES {
             shelf.leases.insert(node, now + LEASE);

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod explorer;
+mod outbox;
 mod shelf;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,12 +15,13 @@ use steadfast_engine::Time;
 
 use crate::error::Error;
 use crate::id::{NodeId, TaskId};
+use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
     Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{Circuits, Mailbox, Nodes, Overdue, Parked, Tasks};
+use crate::{Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -44,6 +46,7 @@ struct Shelf {
     history: BTreeMap<TaskId, Vec<Entry>>,
     leases: BTreeMap<NodeId, Time>,
     circuits: BTreeMap<Arc<str>, Circuit>,
+    outbox: outbox::Messages,
     /// A guard that is left out, to show that the explorer misses it.
     #[cfg(test)]
     plant: Option<shelf::Check>,
@@ -173,6 +176,44 @@ impl Circuits for Memory {
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         let mut shelf = self.shelf();
         ready(Ok(batch.into_iter().map(|circuit| shelf.keep(circuit)).collect()))
+    }
+}
+
+impl Outbox for Memory {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send {
+        let sizes = batch.iter().try_for_each(Outgoing::check);
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            let now = shelf.now;
+            batch.into_iter().map(|message| shelf.outbox.send(message, now)).collect()
+        }))
+    }
+
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<Handed, Error>> + Send {
+        let mut shelf = self.shelf();
+        let now = shelf.now;
+        ready(Ok(shelf.outbox.hand_out(kind, most, now, hold)))
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Result<(), Error>> + Send {
+        let mut shelf = self.shelf();
+        let now = shelf.now;
+        batch.into_iter().for_each(|(id, settled)| shelf.outbox.settle(id, settled, now));
+        shelf.outbox.forget(now);
+        ready(Ok(()))
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
+        ready(Ok(self.shelf().outbox.given_up(kind, most)))
     }
 }
 

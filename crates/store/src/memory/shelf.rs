@@ -61,6 +61,9 @@ impl Shelf {
             submitted_at: self.now,
         };
         self.tasks.insert(stored.id, stored);
+        for message in new.messages {
+            self.outbox.send(message, self.now);
+        }
         Submitted::New
     }
 
@@ -160,6 +163,9 @@ impl Shelf {
         let (revision, id) = (stored.revision, stored.id);
         for (step, output) in write.outputs {
             self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
+        }
+        for message in write.messages {
+            self.outbox.send(message, now);
         }
         if has_entry {
             self.history.entry(id).or_default().push(entry);

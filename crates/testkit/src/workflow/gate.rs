@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue,
-    Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write,
-    Written,
+    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes,
+    Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent,
+    Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -113,6 +113,33 @@ impl Circuits for Gate {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         self.pass(true, self.store.keep(batch))
+    }
+}
+
+impl Outbox for Gate {
+    fn send(&self, batch: Vec<Outgoing>) -> impl Future<Output = Result<Vec<Sent>, Error>> + Send {
+        self.pass(false, self.store.send(batch))
+    }
+
+    fn undelivered(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<Handed, Error>> + Send {
+        self.pass(false, self.store.undelivered(kind, most, hold))
+    }
+
+    fn settle(&self, batch: Vec<(OutboxId, Settled)>) -> impl Future<Output = Result<(), Error>> + Send {
+        self.pass(false, self.store.settle(batch))
+    }
+
+    fn undeliverable(
+        &self,
+        kind: OutboxKind,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
+        self.pass(false, self.store.undeliverable(kind, most))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The rules: stories told step by step, and thousands of random ones.
 
+mod notice;
 mod random;
 mod recovery;
 mod story;
@@ -53,7 +54,9 @@ impl Run {
     fn event(&mut self, event: &Event) -> Plan {
         let plan = decide(&self.definition, &self.task, event, self.now);
         assert!(plan.ignored().is_none() || !plan.changes_anything(), "{event:?}: {plan:?}");
+        let before = self.task.clone();
         self.task.apply(&plan);
+        notice::check(&before, &self.task, &plan);
         self.task
             .check(&self.definition)
             .unwrap_or_else(|wrong| panic!("{event:?}: {wrong}\n{:#?}", self.task));

@@ -77,23 +77,25 @@ impl State {
     }
 }
 
+impl Alert {
+    /// What is so, without advice.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Self { pipeline, measure, calls, window, .. } = self;
+        let (value, threshold) = (measure.in_words(self.value), measure.in_words(self.threshold));
+        format!(
+            "`{pipeline}`: {} {value} over {calls} calls in {window:?} (alert at {threshold})",
+            measure.words()
+        )
+    }
+}
+
 impl fmt::Display for Alert {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pipeline, measure, value, threshold, calls, window, .. } = self;
-        write!(f, "`{pipeline}`: {} ", measure.words())?;
-        measure.write(f, *value)?;
-        write!(f, " over {calls} calls in {window:?} (")?;
-        match self.state {
-            State::Raised => {
-                f.write_str("alert at ")?;
-                measure.write(f, *threshold)?;
-                write!(f, "): {}", measure.advice())
-            }
-            State::Cleared => {
-                f.write_str("alert at ")?;
-                measure.write(f, *threshold)?;
-                f.write_str("): it is over")
-            }
-        }
+        let then = match self.state {
+            State::Raised => self.measure.advice(),
+            State::Cleared => "it is over",
+        };
+        write!(f, "{}: {then}", self.in_words())
     }
 }

@@ -1,6 +1,5 @@
 //! What is measured, and when it is too much.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::telemetry::Report;
@@ -42,7 +41,8 @@ impl Measure {
     }
 
     /// What to look at.
-    pub(super) const fn advice(self) -> &'static str {
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
         match self {
             Self::FailureRate => {
                 "look at the kinds of failure and at the breaker's last trip: the service is down, or refuses us, or our own limit is reached"
@@ -60,11 +60,11 @@ impl Measure {
     }
 
     /// The value as people read it.
-    pub(super) fn write(self, f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+    pub(super) fn in_words(self, value: f64) -> String {
         match self {
-            Self::FailureRate | Self::ThrottledShare => write!(f, "{:.1} %", value * 100.0),
-            Self::MeanRetries => write!(f, "{value:.2}"),
-            Self::TimeToSuccess => write!(f, "{value:.3} s"),
+            Self::FailureRate | Self::ThrottledShare => format!("{:.1} %", value * 100.0),
+            Self::MeanRetries => format!("{value:.2}"),
+            Self::TimeToSuccess => format!("{value:.3} s"),
         }
     }
 

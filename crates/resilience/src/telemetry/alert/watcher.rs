@@ -16,6 +16,7 @@ pub struct Watcher {
     rules: Vec<Rule>,
     watched: Vec<(Pipeline, Evaluator)>,
     hook: Option<Hook>,
+    logs: bool,
 }
 
 type Hook = Arc<dyn Fn(&Alert) + Send + Sync>;
@@ -23,7 +24,7 @@ type Hook = Arc<dyn Fn(&Alert) + Send + Sync>;
 impl Watcher {
     /// With these rules for every pipeline.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
-        Self { rules: rules.into_iter().collect(), watched: Vec::new(), hook: None }
+        Self { rules: rules.into_iter().collect(), watched: Vec::new(), hook: None, logs: true }
     }
 
     /// Watches this pipeline too.
@@ -35,6 +36,12 @@ impl Watcher {
     /// Watches this pipeline by rules of its own.
     pub fn watch_by(mut self, pipeline: &Pipeline, rules: impl IntoIterator<Item = Rule>) -> Self {
         self.watched.push((pipeline.clone(), Evaluator::new(pipeline.name(), rules)));
+        self
+    }
+
+    /// Logs nothing: whoever asks tells of the alerts.
+    pub fn without_log(mut self) -> Self {
+        self.logs = false;
         self
     }
 
@@ -52,7 +59,9 @@ impl Watcher {
             alerts.extend(evaluator.look(now, &pipeline.report()));
         }
         for alert in &alerts {
-            log::alerted(alert);
+            if self.logs {
+                log::alerted(alert);
+            }
             if let Some(hook) = &self.hook {
                 hook(alert);
             }
