@@ -13,7 +13,8 @@ use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Message, NodeId, Nodes, Overdue, Overdued,
-    Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write, Written,
+    Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Stored, Submission, Submitted, TaskId,
+    Tasks, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -235,6 +236,28 @@ impl Circuits for Counted {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
         self.counted().keep(batch)
+    }
+}
+
+impl Schedules for Counted {
+    fn schedules(&self) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        self.counted().schedules()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Told<Option<Schedule>>> + Send {
+        self.counted().schedule(name)
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        self.counted().upcoming(most)
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Told<Vec<Put>>> + Send {
+        self.counted().put(batch)
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
+        self.counted().remove(name)
     }
 }
 

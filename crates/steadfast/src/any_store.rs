@@ -7,8 +7,8 @@ use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error as StoreError, Kept, Mail, Mailbox, Memory, Message, NodeId,
-    Nodes, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId,
-    Tasks, Write, Written,
+    Nodes, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Stored,
+    Submission, Submitted, TaskId, Tasks, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -181,6 +181,28 @@ impl Circuits for AnyStore {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Told<Vec<Kept>>> + Send {
         either!(self, store => store.keep(batch)).run()
+    }
+}
+
+impl Schedules for AnyStore {
+    fn schedules(&self) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        either!(self, store => store.schedules()).run()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Told<Option<Schedule>>> + Send {
+        either!(self, store => store.schedule(name)).run()
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        either!(self, store => store.upcoming(most)).run()
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Told<Vec<Put>>> + Send {
+        either!(self, store => store.put(batch)).run()
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
+        either!(self, store => store.remove(name)).run()
     }
 }
 

@@ -9,7 +9,7 @@
 //! use steadfast_engine::schedule::{self, Rules, Utc, When};
 //!
 //! let nightly = Rules::new("30 2 * * MON-FRI".parse::<When>()?);
-//! let friday = Time::from_millis(1_792_720_800_000);
+//! let friday = Time::from_millis(1_792_756_800_000);
 //! let next = nightly.first_after(&Utc, friday).unwrap();
 //! assert_eq!(schedule::key("nightly", next), "nightly@2026-10-26T02:30:00Z");
 //! # Ok::<(), steadfast_engine::schedule::BadExpression>(())

@@ -6,8 +6,8 @@ use std::time::Duration;
 use steadfast_engine::Time;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks,
-    Write, Written,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Stored, Submission,
+    Submitted, TaskId, Tasks, Write, Written,
 };
 
 #[derive(Clone)]
@@ -184,6 +184,28 @@ impl Circuits for Flaky {
     }
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         flaky!(self, keep, self.store.keep(batch))
+    }
+}
+
+impl Schedules for Flaky {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.store.schedules()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        self.store.schedule(name)
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        flaky!(self, upcoming, self.store.upcoming(most))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        flaky!(self, put, self.store.put(batch))
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        flaky!(self, remove, self.store.remove(name))
     }
 }
 

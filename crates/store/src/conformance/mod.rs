@@ -12,6 +12,7 @@ pub mod mail;
 pub mod node;
 pub mod overdue;
 pub mod parked;
+pub mod schedule;
 pub mod submit;
 pub mod write;
 
@@ -62,6 +63,9 @@ macro_rules! conformance {
             who_parked_a_task_has_it_no_more, what_is_parked_wakes_for_mail_and_at_its_time,
             what_is_recovered_or_at_rest_is_not_parked);
         $crate::conformance_of!($harness; circuit: a_circuit_is_written_by_who_has_read_it_last);
+        $crate::conformance_of!($harness; schedule: a_schedule_is_written_by_who_has_read_it_last,
+            what_is_to_be_looked_at_comes_soonest_first, a_schedule_that_is_removed_is_gone,
+            a_schedule_that_is_too_large_is_refused);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,

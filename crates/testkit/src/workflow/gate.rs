@@ -8,8 +8,8 @@ use std::time::Duration;
 use steadfast_engine::Time;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes, Overdue,
-    Overdued, Parked, Payload, PayloadKey, Posted, Stored, Submission, Submitted, TaskId, Tasks, Write,
-    Written,
+    Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Stored, Submission, Submitted,
+    TaskId, Tasks, Write, Written,
 };
 
 #[derive(Clone)]
@@ -112,6 +112,28 @@ impl Circuits for Gate {
 
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         self.pass(true, self.store.keep(batch))
+    }
+}
+
+impl Schedules for Gate {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.pass(false, self.store.schedules())
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        self.pass(false, self.store.schedule(name))
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.pass(false, self.store.upcoming(most))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        self.pass(true, self.store.put(batch))
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        self.pass(true, self.store.remove(name))
     }
 }
 

@@ -104,7 +104,7 @@ impl Model {
                 let mut shown = latest;
                 let mut comes = false;
                 while shown < wall {
-                    shown = shown + minute;
+                    shown += minute;
                     comes |= self.means(shown);
                 }
                 comes
