@@ -5,6 +5,7 @@
 //! - An **agent** makes one attempt: it calls the handler through its service's pipeline until the complete-by, and answers
 //!   once or falls silent.
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
+//! - **Schedules** begin recurring work: each run is a submission under a key of its own.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
@@ -15,6 +16,7 @@ mod judge;
 mod lease;
 mod message;
 mod node;
+pub mod schedule;
 mod scheduler;
 mod service;
 mod settings;

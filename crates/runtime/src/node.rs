@@ -16,7 +16,8 @@ use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{self, Lease};
 use crate::message::Request;
-use crate::scheduler::{Inbox, NewTask, Scheduler};
+use crate::schedule::{self, Bell};
+use crate::scheduler::{Inbox, Scheduler};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::{Counters, Stats};
@@ -27,10 +28,10 @@ use crate::workflow::{Known, Workflow, Workflows};
 /// How often a task's end is looked for that may come on another node.
 const LOOK_FOR_END: Duration = Duration::from_secs(1);
 
-/// A node: scheduler, agents, supervisor and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
+/// A node: scheduler, agents, supervisor, schedules and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
 /// good order.
 pub struct Node<S: Store> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
     loops: Vec<JoinHandle<()>>,
 }
 
@@ -80,6 +81,7 @@ impl<S: Store> Node<S> {
             counters: Counters::default(),
             watchers: Watchers::default(),
             inbox,
+            bell: Bell::default(),
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
@@ -87,14 +89,15 @@ impl<S: Store> Node<S> {
         let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked);
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
-        let loops = [lease.abort_handle(), supervisor.abort_handle()];
+        let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
+        let loops = [lease.abort_handle(), supervisor.abort_handle(), schedules.abort_handle()];
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
             let _ends = ends;
             scheduler.run(messages).await;
         });
-        let loops = vec![scheduler, lease, supervisor];
+        let loops = vec![scheduler, lease, supervisor, schedules];
         Ok(Self { shared, loops })
     }
 
@@ -127,12 +130,7 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// The store's, a key that was used for another input, too many open tasks.
     pub async fn submit(&self, new: New) -> Result<Submitted, Error> {
-        let (told, answer) = oneshot::channel();
-        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
-        let New { workflow, namespace, key, input } = new;
-        self.shared.tell(Inbox::Submit(Box::new(NewTask { id, namespace, key, workflow, input, told })));
-        let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
-        Ok(Submitted { task, is_new })
+        self.shared.submit(new).await
     }
 
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
@@ -301,7 +299,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 2],
+    loops: [AbortHandle; 3],
 }
 
 impl<S> Drop for Ends<S> {

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
-use steadfast_store::{Error, Store};
+use steadfast_store::{Error, Store, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 use crate::clock::StoreClock;
+use crate::error::{Error as NodeError, ErrorKind};
 use crate::lease::Lease;
-use crate::scheduler::Inbox;
+use crate::node::{New, Submitted};
+use crate::schedule::Bell;
+use crate::scheduler::{Inbox, NewTask};
 use crate::settings::Settings;
 use crate::stats::{Counters, count};
 use crate::watch::Watchers;
@@ -25,6 +29,8 @@ pub(crate) struct Shared<S> {
     pub(crate) counters: Counters,
     pub(crate) watchers: Watchers,
     pub(crate) inbox: UnboundedSender<Inbox>,
+    /// Wakes the loop that begins recurring work.
+    pub(crate) bell: Bell,
 }
 
 impl<S: Store> Shared<S> {
@@ -36,6 +42,16 @@ impl<S: Store> Shared<S> {
     /// Tells the scheduler. One that has ended needs to know nothing.
     pub(crate) fn tell(&self, message: Inbox) {
         let _ = self.inbox.send(message);
+    }
+
+    /// Has the scheduler submit a task, and waits until it is stored.
+    pub(crate) async fn submit(&self, new: New) -> Result<Submitted, NodeError> {
+        let (told, answer) = oneshot::channel();
+        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
+        let New { workflow, namespace, key, input } = new;
+        self.tell(Inbox::Submit(Box::new(NewTask { id, namespace, key, workflow, input, told })));
+        let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
+        Ok(Submitted { task, is_new })
     }
 
     /// The workflow that a stored task is of, if this program knows it in that version and shape.
