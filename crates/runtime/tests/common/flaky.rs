@@ -24,6 +24,8 @@ pub struct Flaky {
     pub held: tokio::sync::watch::Sender<&'static str>,
     /// A call takes up to so many milliseconds, before and after it is done; and one in fifty a hundred times as long.
     slow: Arc<std::sync::atomic::AtomicU64>,
+    /// How often each call was asked for.
+    asked: Arc<Mutex<std::collections::BTreeMap<String, usize>>>,
 }
 
 impl Flaky {
@@ -39,6 +41,7 @@ impl Flaky {
             gate,
             held,
             slow: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
@@ -88,8 +91,19 @@ impl Flaky {
         self.slow.store(0, std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// Whether a call is still to fail.
+    pub fn is_armed(&self) -> bool {
+        self.next.lock().unwrap().is_some()
+    }
+
+    /// How often this call was asked for.
+    pub fn asked(&self, call: &str) -> usize {
+        self.asked.lock().unwrap().get(call).copied().unwrap_or(0)
+    }
+
     /// `Some(true)`: fail after it was done.
     fn fate(&self, call: &str) -> Option<bool> {
+        *self.asked.lock().unwrap().entry(call.to_owned()).or_default() += 1;
         let mut next = self.next.lock().unwrap();
         if next.is_some_and(|(of, _)| of == call) {
             return next.take().map(|(_, after)| after);
