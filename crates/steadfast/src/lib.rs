@@ -75,6 +75,7 @@ mod engine;
 mod error;
 mod failure;
 mod place;
+mod schedule;
 mod step;
 mod steps;
 mod task;
@@ -84,11 +85,16 @@ pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use schedule::Schedule;
+pub use steadfast_engine::schedule::rfc3339;
 pub use steadfast_engine::{
     Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, Invalid, OnFailure, Problem,
     Record, Recovery, Step, StepId, StepState, TaskState, Time, Undo, UndoState,
 };
 pub use steadfast_resilience as resilience;
+pub use steadfast_runtime::schedule::{
+    Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
+};
 pub use steadfast_runtime::{Service, Settings, Stats, Told, What};
 pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
@@ -105,6 +111,8 @@ mod guide {
     struct Undo;
     #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
     struct DeadlinesAndRecovery;
+    #[doc = include_str!("../../../docs/guide/_schedules.md")]
+    struct Schedules;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -7,7 +7,7 @@ use steadfast_engine::schedule::check_name;
 use steadfast_store::{Put, Schedule, Store};
 
 use super::record::{Body, Fired, Progress, Refused, Stated};
-use super::{Declaration, Declared, LastError, LastRun, Listed};
+use super::{Declaration, Declared, LastError, LastRun, Status};
 use crate::error::{Error, ErrorKind};
 use crate::node::Node;
 
@@ -50,7 +50,7 @@ impl<S: Store> Node<S> {
     ///
     /// # Errors
     /// The store's.
-    pub async fn schedules(&self) -> Result<Vec<Listed>, Error> {
+    pub async fn schedules(&self) -> Result<Vec<Status>, Error> {
         let schedules = self.shared.store.schedules().await?;
         let listed = schedules.iter().filter_map(|schedule| {
             let body = Body::unpack(&schedule.body);
@@ -135,11 +135,11 @@ fn state(declaration: &Declaration) -> Stated {
     }
 }
 
-fn listed(schedule: &Schedule, body: Body) -> Listed {
+fn listed(schedule: &Schedule, body: Body) -> Status {
     let Body { stated, progress } = body;
     let last = |fired: Fired| LastRun { instant: fired.instant, task: fired.task(), at: fired.at };
     let error = |Refused { instant, words }| LastError { instant, message: words };
-    Listed {
+    Status {
         name: Arc::clone(&schedule.name),
         workflow: Arc::clone(&stated.workflow),
         version: stated.version,

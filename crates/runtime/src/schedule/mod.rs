@@ -53,7 +53,7 @@ pub enum Declared {
 /// A schedule as it stands.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Listed {
+pub struct Status {
     /// What it is called.
     pub name: Arc<str>,
     /// What it runs.
@@ -111,7 +111,7 @@ pub struct LastError {
     pub message: String,
 }
 
-impl Listed {
+impl Status {
     /// Its next instants, at most so many: from the next one on, also while it is paused. None if this program does not know
     /// its time zone.
     #[must_use]

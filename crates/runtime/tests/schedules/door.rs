@@ -141,7 +141,7 @@ async fn jitter_delays_the_run_and_not_its_instant() {
     let runs = world.runs().await;
     assert_eq!(runs.len(), 10);
     for (key, stored) in &runs {
-        let instant = Time::from_millis(BEGIN) + s(3600 * u64::from_str_radix(&key[19..21], 10).unwrap());
+        let instant = Time::from_millis(BEGIN) + s(3600 * key[19..21].parse::<u64>().unwrap());
         let begins = spread.rules.begins_at(&spread.zone, "nightly", instant);
         assert!(
             stored.submitted_at.since(begins) < s(1),

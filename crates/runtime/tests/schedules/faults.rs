@@ -63,9 +63,9 @@ async fn a_call_of_which_nobody_knows_what_became_is_made_again() {
             declare(&node, &workflow, "0 * * * *").await;
             sleep(s(3_590)).await;
             if done {
-                store.fail_after(call)
+                store.fail_after(call);
             } else {
-                store.fail_before(call)
+                store.fail_before(call);
             }
             sleep(s(3 * 3600 + 15)).await;
             assert!(!store.is_armed(), "it failed once");

@@ -20,7 +20,7 @@ use common::{Act, Books, Flow, always, known, quick, s, service, sleep, step};
 use steadfast_engine::Time;
 use steadfast_engine::schedule::rfc3339;
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::schedule::{Declaration, Declared, Listed, Missed, Overlap, Rules, TimeZone};
+use steadfast_runtime::schedule::{Declaration, Declared, Missed, Overlap, Rules, Status, TimeZone};
 use steadfast_runtime::{Node, Settings, Workflow};
 use steadfast_store::{Memory, Payload, Store, Stored, TaskId, Tasks as _};
 
@@ -93,6 +93,6 @@ async fn declare<T: Store>(node: &Node<T>, workflow: &Arc<Workflow>, when: &str)
     node.declare_schedule("nightly", declaration(workflow, when)).await.unwrap()
 }
 
-async fn listed<T: Store>(node: &Node<T>) -> Listed {
+async fn listed<T: Store>(node: &Node<T>) -> Status {
     node.schedules().await.unwrap().into_iter().next().unwrap()
 }
