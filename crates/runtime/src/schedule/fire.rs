@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// What is to be done about a schedule after its turn.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Turn {
     /// It is moved on, here or by somebody else: the store knows when it is next.
     Done,
