@@ -13,7 +13,7 @@ use steadfast_engine::{
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
     Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Overdue as _, Parked as _,
-    Payload, PayloadKey, Submission, TaskId, Tasks as _, Write,
+    Payload, PayloadKey, Put, Schedule, Schedules as _, Submission, TaskId, Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -49,6 +49,7 @@ struct Both {
     /// How tasks went from state to state.
     moves: BTreeSet<String>,
     unparked: usize,
+    put: usize,
     folder: Folder,
 }
 
@@ -82,6 +83,7 @@ impl Both {
             definition: workflow(),
             moves: BTreeSet::new(),
             unparked: 0,
+            put: 0,
             folder,
         }
     }
@@ -183,8 +185,15 @@ impl Both {
         Some(Write { hold, outputs, mail_read, parked_on, ..write })
     }
 
+    /// With a version that stands, or nearly.
+    fn schedule(&mut self) -> Schedule {
+        let name = Arc::from(["x", "y", "z"][self.rng.usize(0..3)]);
+        let wake_at = self.rng.bool().then(|| Time::from_millis(self.rng.u64(0..9)));
+        Schedule { name, version: self.rng.u64(0..4), wake_at, body: self.text() }
+    }
+
     fn operate(&mut self) {
-        match self.rng.u8(0..12) {
+        match self.rng.u8(0..14) {
             0 | 1 => {
                 let batch = vec![self.submission(), self.submission()];
                 same!(self, submit(batch));
@@ -216,6 +225,15 @@ impl Both {
                 }
             }
             10 => drop(same!(self, overdue(None, 9))),
+            11 | 12 => {
+                let batch = vec![self.schedule(), self.schedule()];
+                self.put += same!(self, put(batch)).iter().filter(|put| matches!(put, Put::Done(_))).count();
+                if self.rng.u8(0..4) == 0 {
+                    let name = self.schedule().name;
+                    same!(self, remove(name));
+                }
+                same!(self, upcoming(2));
+            }
             _ => self.clock.advance(Duration::from_millis(self.rng.u64(0..6_000))),
         }
     }
@@ -224,6 +242,7 @@ impl Both {
     fn compare(&mut self) {
         same!(self, overdue(None, 99));
         same!(self, open_tasks());
+        same!(self, schedules());
         same!(self, parked());
         for node in (1..4).map(NodeId::from_u128) {
             same!(self, owned(node));
@@ -242,7 +261,7 @@ impl Both {
 
 #[test]
 fn the_file_and_the_reference_answer_alike() {
-    let (mut moves, mut unparked) = (BTreeSet::new(), 0);
+    let (mut moves, mut unparked, mut put) = (BTreeSet::new(), 0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
@@ -251,6 +270,7 @@ fn the_file_and_the_reference_answer_alike() {
         both.compare();
         moves.append(&mut both.moves);
         unparked += both.unparked;
+        put += both.put;
         // The same after the file was closed and opened again: but that all nodes are dead then.
         let Both { file, folder, clock, .. } = both;
         let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
@@ -263,6 +283,7 @@ fn the_file_and_the_reference_answer_alike() {
         );
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
+    assert!(put > 100, "{put} schedules were written");
     for rare in ["Running -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");
     }
