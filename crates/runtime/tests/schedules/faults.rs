@@ -80,25 +80,53 @@ async fn a_call_of_which_nobody_knows_what_became_is_made_again() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_all_the_time_loses_no_instant() {
     for seed in 0..20 {
-        let (world, (workflow, _)) = (World::new(), flow(Act::Succeed));
-        let store = Flaky::new(world.store.clone(), seed, 0);
-        let node = start(store.clone(), &workflow).await;
-        let _other = start(store.own_gate(), &workflow).await;
+        let (world, (workflow, books)) = (World::new(), flow(Act::Succeed));
+        let node = start(world.store.clone(), &workflow).await;
         let mut all = declaration(&workflow, "*/10 * * * *");
         all.rules.missed = Missed::run_all();
         node.declare_schedule("nightly", all).await.unwrap();
-        let bad = Flaky::new(world.store.clone(), seed, 300).slow(200);
-        let third = loop {
+        drop(node);
+        let store = Flaky::new(world.store.clone(), seed, 300).slow(200);
+        let node = loop {
             // Its first calls may fail as well.
-            if let Ok(node) = Node::start(bad.clone(), known(&[&workflow]), quick(), Clock::tokio()).await {
+            if let Ok(node) = Node::start(store.clone(), known(&[&workflow]), quick(), Clock::tokio()).await {
                 break node;
             }
         };
-        drop(node);
-        sleep(s(6 * 3600 + 100)).await;
-        drop(third);
+        sleep(s(6 * 3600)).await;
+        store.mend();
+        sleep(s(100)).await;
+        assert!(node.stats().store_errors > 100, "it did fail");
         assert_eq!(world.instants().await.len(), 36, "seed {seed}");
+        let listed = listed(&node).await;
+        assert_eq!((books.effects("write"), listed.runs, listed.skipped_missed), (36, 36, 0), "seed {seed}");
     }
+}
+
+/// One begins the run and is slow to say so; meanwhile somebody pauses the schedule.
+#[tokio::test(start_paused = true)]
+async fn who_was_not_first_to_write_still_says_what_it_has_begun() {
+    let (world, (workflow, _)) = (World::new(), flow(Act::Succeed));
+    let store = Flaky::new(world.store.clone(), 1, 0);
+    let _slow = start(store.clone(), &workflow).await;
+    // It does not know the workflow, and keeps out of the way.
+    let (other, _) = Flow::new("other").step(step("write"), service("svc"), always(Act::Succeed)).build();
+    let node = start(world.store.clone(), &other).await;
+    declare(&node, &workflow, "0 * * * *").await;
+    sleep(s(3_590)).await;
+    store.held.send_replace("put");
+    sleep(s(11)).await;
+    assert_eq!((world.store.tasks().len(), listed(&node).await.runs), (1, 0), "begun, and not written");
+    assert!(node.pause_schedule("nightly").await.unwrap());
+    store.held.send_replace("");
+    sleep(s(1)).await;
+    let told = listed(&node).await;
+    assert!(told.paused_since.is_some(), "what stood first holds");
+    assert_eq!((told.runs, told.last.map(|last| last.task)), (1, world.store.tasks().first().copied()));
+    assert_eq!(told.next.map(rfc3339), Some(at(1, 2, 0)));
+    node.resume_schedule("nightly").await.unwrap();
+    sleep(s(3600)).await;
+    assert_eq!(world.instants().await, [at(1, 1, 0), at(1, 2, 0)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -148,3 +148,45 @@ fn jitter_is_the_same_each_time_spread_and_shorter_than_the_way_to_the_next() {
     assert!(spread.due(Utc, "s", first, before).fire.is_empty());
     assert_eq!(spread.due(Utc, "s", first, begins).fire, [first]);
 }
+
+/// Whatever the rule and whenever somebody looks: each instant is fired or passed over, once, in order, and not too early.
+#[test]
+fn each_instant_is_fired_or_passed_over_once() {
+    let whens = ["* * * * *", "*/7 * * * *", "0 */2 * * *", "every 45s", "every 10m", "30 2 * * *"];
+    let (mut fired_in_all, mut missed_in_all) = (0, 0);
+    for seed in 0..300 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let berlin = zone("Europe/Berlin");
+        let missed = [Missed::Skip, Missed::RunOnce, Missed::RunAll { most: rng.u32(1..300) }];
+        let mut rules = with(whens[rng.usize(0..whens.len())], missed[rng.usize(0..3)]);
+        rules.jitter = Duration::from_secs(if rng.bool() { 0 } else { rng.u64(0..900) });
+        let begin = at("2026-03-28T12:00:00Z");
+        rules.ends_at = rng.bool().then(|| begin + Duration::from_secs(rng.u64(1..200_000)));
+        let (mut now, mut next) = (begin, rules.first_after(&berlin, begin));
+        let (mut fired, mut passed) = (Vec::new(), 0);
+        for _ in 0..40 {
+            let most = [5_000, 90_000, 40_000_000][rng.usize(0..3)];
+            now = now + Duration::from_millis(rng.u64(0..most));
+            // What is left of many is due at once.
+            while let Some(at) = next.filter(|at| rules.begins_at(&berlin, "s", *at) <= now) {
+                let due = rules.due(&berlin, "s", at, now);
+                assert!(due.fire.len() <= MOST_AT_ONCE && due.next > Some(at) || due.next.is_none());
+                assert!(due.fire.iter().all(|instant| rules.begins_at(&berlin, "s", *instant) <= now));
+                fired.extend(due.fire);
+                (passed, next) = (passed + due.missed, due.next);
+            }
+        }
+        let all: Vec<_> = rules
+            .instants_after(&berlin, begin)
+            .take_while(|at| next.is_none_or(|next| *at < next))
+            .collect();
+        assert_eq!(fired.len() as u64 + passed, all.len() as u64, "seed {seed}: {rules:?}");
+        assert!(fired.windows(2).all(|pair| pair[0] < pair[1]) && fired.iter().all(|at| all.contains(at)));
+        if let Missed::RunOnce = rules.missed {
+            assert_eq!(fired.last(), all.last(), "the latest always runs");
+        }
+        fired_in_all += fired.len();
+        missed_in_all += passed;
+    }
+    assert!(fired_in_all > 5_000 && missed_in_all > 5_000, "{fired_in_all}, {missed_in_all}");
+}
