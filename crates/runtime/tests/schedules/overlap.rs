@@ -3,11 +3,11 @@
 use super::*;
 use steadfast_engine::TaskState;
 
-/// Runs of a step that takes two hours and a half, begun every hour, for so many hours and a half.
+/// Runs of a step that takes two hours and a half and 30 seconds, begun every hour, for so many hours and a half.
 async fn overlapping(overlap: Overlap, hours: u64) -> (World, Node<Memory>) {
     let world = World::new();
     let slow = step("write").complete_within(s(10 * 3600));
-    let (workflow, _) = Flow::new("report").step(slow, patient(), always(Act::Take(s(9_000)))).build();
+    let (workflow, _) = Flow::new("report").step(slow, patient(), always(Act::Take(s(9_030)))).build();
     let node = start(world.store.clone(), &workflow).await;
     let hourly = Declaration { overlap, ..declaration(&workflow, "0 * * * *") };
     node.declare_schedule("nightly", hourly).await.unwrap();
@@ -37,11 +37,11 @@ async fn a_run_is_skipped_while_the_one_before_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn the_latest_run_waits_for_the_end_of_the_one_before() {
     let (world, node) = overlapping(Overlap::QueueOne, 3).await;
-    // 1:00 runs until 3:30. 2:00 waited, and 3:00 took its place.
-    sleep(s(1)).await;
+    // 1:00 runs until 3:30:30. 2:00 waited, and 3:00 took its place.
+    sleep(s(31)).await;
     assert_eq!(world.instants().await, [at(1, 1, 0), at(1, 3, 0)]);
     let third = world.runs().await["nightly@2026-03-01T03:00:00Z"].submitted_at;
-    assert_eq!(rfc3339(third)[..19], at(1, 3, 30)[..19], "as soon as it could, and not a minute later");
+    assert_eq!(&rfc3339(third)[..19], "2026-03-01T03:30:30", "as soon as it could, and not a minute later");
     assert_eq!((listed(&node).await.queued, listed(&node).await.skipped_overlap), (None, 1));
     sleep(s(3600)).await;
     assert_eq!(listed(&node).await.queued.map(rfc3339), Some(at(1, 4, 0)));

@@ -170,7 +170,7 @@ fn each_instant_is_fired_or_passed_over_once() {
             // What is left of many is due at once.
             while let Some(at) = next.filter(|at| rules.begins_at(&berlin, "s", *at) <= now) {
                 let due = rules.due(&berlin, "s", at, now);
-                assert!(due.fire.len() <= MOST_AT_ONCE && due.next > Some(at) || due.next.is_none());
+                assert!(due.fire.len() <= MOST_AT_ONCE && due.next.is_none_or(|next| next > at));
                 assert!(due.fire.iter().all(|instant| rules.begins_at(&berlin, "s", *instant) <= now));
                 fired.extend(due.fire);
                 (passed, next) = (passed + due.missed, due.next);
