@@ -22,6 +22,8 @@ use crate::world;
 pub const TICKS: &str = "ticks";
 /// How many schedules there are.
 pub const COUNT: u64 = 5;
+/// So long after its declaration the first instant comes: nobody is to be so slow that it has passed by then.
+const AHEAD: Duration = Duration::from_millis(100);
 /// Between two of their instants: while others submit.
 const APART: Duration = Duration::from_millis(15);
 /// The number in the input of their tasks: one that completes.
@@ -67,7 +69,7 @@ async fn once(node: &Node<Sqlite>, store: &Sqlite, folder: &Path, nth: u64) -> R
     if store.schedule(Arc::from(name(nth))).await?.is_some() {
         return Ok(());
     }
-    let instant = node.now() + APART * u32::try_from(nth + 1)?;
+    let instant = node.now() + AHEAD + APART * u32::try_from(nth)?;
     let mut file = world::append(&folder.join(TICKS))?;
     file.write_all(format!("{}\n", schedule::key(&name(nth), instant)).as_bytes()).context("a note")?;
     let workflow = node.workflow(world::workflow_of(NUMBER), 1).context("no such workflow")?;
@@ -80,6 +82,15 @@ async fn once(node: &Node<Sqlite>, store: &Sqlite, folder: &Path, nth: u64) -> R
         overlap: Overlap::Skip,
     };
     node.declare_schedule(&name(nth), declaration).await?;
+    // On a machine that stood still its one instant may have passed before it was declared: there is nothing to begin then.
+    if node.now() >= instant {
+        let listed = node.schedules().await?;
+        let of = listed.iter().find(|one| *one.name == name(nth));
+        if of.is_some_and(|one| one.next.is_none() && one.runs == 0 && one.skipped_missed == 0) {
+            node.remove_schedule(&name(nth)).await?;
+            bail!("its instant had passed before it was declared");
+        }
+    }
     Ok(())
 }
 
