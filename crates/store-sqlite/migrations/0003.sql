@@ -1,0 +1,1 @@
+-- Nothing: the number is taken by work that has not come in yet. This file is replaced by that work.
