@@ -15,6 +15,7 @@ use steadfast_runtime::{New, Node, Settings};
 use steadfast_store::{Payload, TaskId, Tasks as _};
 use steadfast_store_sqlite::Sqlite;
 
+use crate::tick;
 use crate::world::{self, Ledger};
 
 /// The store's file, in the folder of a run.
@@ -31,9 +32,9 @@ pub const CANNOT_OPEN: u8 = 3;
 /// So many submit at the same time: a commit has more than one of them.
 const SUBMITTERS: u32 = 3;
 /// Between two tries of something that the store refused, and between two looks.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 /// So often a submission is tried.
-const MOST_TRIES: u32 = 500;
+pub(crate) const MOST_TRIES: u32 = 500;
 
 /// What a driver is to do.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,7 @@ pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
     let submitters: Vec<_> = (0..SUBMITTERS)
         .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders.tasks)))
         .collect();
+    tick::all(Arc::clone(&node), store.clone(), folder).await?;
     for submitter in submitters {
         submitter.await??;
     }

@@ -15,4 +15,5 @@ pub mod driver;
 pub mod folder;
 pub mod point;
 pub mod shim;
+pub mod tick;
 pub mod world;

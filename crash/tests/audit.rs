@@ -39,7 +39,7 @@ fn spoiled(run: &Path, spoil: impl Fn(&Path)) -> Report {
 
 type Spoil = fn(&Path);
 
-const WAYS: [(&str, Spoil); 14] = [
+const WAYS: [(&str, Spoil); 17] = [
     ("has failed, and nobody was told", |run| edit(&run.join("alerts"), |lines| drop(lines.remove(0)))),
     ("was told of by several alerts", |run| {
         edit(&run.join("alerts"), |lines| lines.push(lines[0].clone() + "0"));
@@ -56,6 +56,11 @@ const WAYS: [(&str, Spoil); 14] = [
         edit(&run.join("acks"), |lines| lines.push("0192f3a0-5b1c-7d2e-8f00-0123456789ab key-0".to_owned()));
     }),
     ("was acknowledged under", |run| edit(&run.join("acks"), |lines| lines[0].push('9'))),
+    ("the run of tick-1 is lost", |run| sql(run, "DELETE FROM steadfast_tasks WHERE key LIKE 'tick-1@%'")),
+    ("nobody has declared it", |run| edit(&run.join("ticks"), |lines| lines[0].push('9'))),
+    ("tick-0 was begun more than once", |run| {
+        sql(run, "UPDATE steadfast_tasks SET key = 'tick-0@x' WHERE key LIKE 'tick-1@%'");
+    }),
     ("is lost", |run| sql(run, "DELETE FROM steadfast_tasks WHERE key = 'key-2'")),
     ("completed, and never done", |run| {
         edit(&run.join("effects"), |lines| {

@@ -13,8 +13,8 @@ use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
-    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent, Settled,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule,
+    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -265,6 +265,28 @@ impl Outbox for Counted {
         most: usize,
     ) -> impl Future<Output = Told<Vec<Undelivered>>> + Send {
         self.counted().undeliverable(kind, most)
+    }
+}
+
+impl Schedules for Counted {
+    fn schedules(&self) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        self.counted().schedules()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Told<Option<Schedule>>> + Send {
+        self.counted().schedule(name)
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        self.counted().upcoming(most)
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Told<Vec<Put>>> + Send {
+        self.counted().put(batch)
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
+        self.counted().remove(name)
     }
 }
 

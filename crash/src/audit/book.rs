@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::driver::{ACKS, ALERTS, UNDOS};
+use crate::tick::TICKS;
 
 /// What a service has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Books {
     pub undo_asked: BTreeSet<String>,
     /// Tasks whose undo was acknowledged.
     pub undo_acknowledged: BTreeSet<String>,
+    /// Instants of schedules that somebody declared, or wanted to, as keys of their tasks.
+    pub ticks: BTreeSet<String>,
     /// What services have done, in order.
     pub effects: Vec<Effect>,
     /// How often they were called.
@@ -94,6 +97,7 @@ impl Books {
             };
             set.0.insert(set.1.to_owned());
         }
+        books.ticks = lines(&folder.join(TICKS))?.into_iter().collect();
         books.effects =
             lines(&folder.join("effects"))?.iter().map(|line| Effect::parse(line)).collect::<Result<_>>()?;
         books.alerts =

@@ -54,6 +54,7 @@ pub fn check(rows: &Rows, books: &Books) -> Result<Report> {
         ..Report::default()
     };
     rule::acknowledged(rows, books, &mut report.findings);
+    rule::ticks(rows, books, &mut report.findings);
     rule::known(rows, books, &mut report.findings);
     rule::told(rows, books, &mut report.findings);
     for row in rows.tasks.values() {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use steadfast_engine::{Definition, Record, StepId, StepState, TaskState, UndoState};
 
 use super::{Books, Row, Rows};
-use crate::world;
+use crate::{tick, world};
 
 /// Every acknowledged submission is there, under its key.
 pub(super) fn acknowledged(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
@@ -17,6 +17,20 @@ pub(super) fn acknowledged(rows: &Rows, books: &Books, findings: &mut Vec<String
                 findings.push(format!("task {task} was acknowledged under {key}, and has {}", row.key));
             }
             Some(_) => {}
+        }
+    }
+}
+
+/// Every schedule has begun its run once, at an instant that was declared.
+pub(super) fn ticks(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
+    for nth in 0..tick::COUNT {
+        let of = |key: &str| key.starts_with(&format!("{}@", tick::name(nth)));
+        let keys: Vec<_> = rows.tasks.values().map(|row| &row.key).filter(|key| of(key)).collect();
+        match keys.as_slice() {
+            [key] if books.ticks.contains(*key) => {}
+            [key] => findings.push(format!("{key} was begun, and nobody has declared it")),
+            [] => findings.push(format!("the run of {} is lost", tick::name(nth))),
+            more => findings.push(format!("{} was begun more than once: {more:?}", tick::name(nth))),
         }
     }
 }

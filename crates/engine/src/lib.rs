@@ -26,6 +26,7 @@ mod decide;
 mod definition;
 mod event;
 mod plan;
+pub mod schedule;
 mod task;
 mod time;
 

@@ -75,6 +75,17 @@ pub enum ErrorKind {
     /// known.
     #[error("the store did not answer in time: submit again under the same key to be sure")]
     LeaseLost,
+    /// A schedule that makes no sense.
+    #[error("schedule `{name}`: {message}")]
+    BadSchedule {
+        /// What it is called.
+        name: String,
+        /// What is wrong, and what to do.
+        message: String,
+    },
+    /// There is no such schedule.
+    #[error("there is no schedule `{0}`: see the list of those that there are")]
+    UnknownSchedule(String),
     /// The node is being shut down.
     #[error("the engine is shutting down")]
     ShuttingDown,

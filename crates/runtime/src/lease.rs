@@ -96,6 +96,7 @@ pub(crate) async fn keep<S: Store>(shared: Arc<Shared<S>>) {
             continue;
         }
         shared.tell(Inbox::Look);
+        shared.bell.time_was_told();
         // Other nodes submit and finish too.
         if nth.is_multiple_of(COUNT_EVERY) {
             match shared.store.open_tasks().await {

@@ -6,6 +6,7 @@
 //!   once or falls silent.
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
 //! - The **outbox** delivers what somebody has to be told: alerts, to the program's hooks and into the log.
+//! - **Schedules** begin recurring work: each run is a submission under a key of its own.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
@@ -20,6 +21,7 @@ mod message;
 mod node;
 mod outbox;
 mod pulse;
+pub mod schedule;
 mod scheduler;
 mod service;
 mod settings;

@@ -20,7 +20,8 @@ use crate::error::{Error, ErrorKind};
 use crate::lease::{self, Lease};
 use crate::message::Request;
 use crate::outbox::{self, Outbox};
-use crate::scheduler::{Inbox, NewTask, Scheduler};
+use crate::schedule::{self, Bell};
+use crate::scheduler::{Inbox, Scheduler};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::{Counters, Stats};
@@ -34,10 +35,10 @@ const LOOK_FOR_END: Duration = Duration::from_secs(1);
 /// How long the last alerts of a node that is shut down may take beside their hooks.
 const LAST_ALERTS: Duration = Duration::from_secs(5);
 
-/// A node: scheduler, agents, supervisor and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
+/// A node: scheduler, agents, supervisor, schedules and lease. It stops when it is dropped, at once; [`Node::shut_down`] stops it in
 /// good order.
 pub struct Node<S: Store> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
     loops: Vec<JoinHandle<()>>,
     /// Those that tell: they end last, since the others have things to tell until then. Empty once they were waited for.
     telling: Mutex<Vec<JoinHandle<()>>>,
@@ -106,6 +107,7 @@ impl<S: Store> Node<S> {
             outbox: Outbox::default(),
             inbox,
             progress: Mutex::default(),
+            bell: Bell::default(),
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
@@ -117,7 +119,8 @@ impl<S: Store> Node<S> {
         let circuits = tokio::spawn(circuits.keep_going());
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
-        let loops = [lease.abort_handle(), supervisor.abort_handle(), circuits.abort_handle()];
+        let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
+        let loops = [&lease, &supervisor, &circuits, &schedules].map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -127,7 +130,7 @@ impl<S: Store> Node<S> {
         alert::listen(&shared);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits];
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules];
         Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
     }
 
@@ -177,13 +180,7 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// As for [`Node::submit`].
     pub async fn submit_for(&self, new: New, start: Start) -> Result<Submitted, Error> {
-        let (told, answer) = oneshot::channel();
-        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
-        let New { workflow, namespace, key, priority, input } = new;
-        let new = NewTask { id, namespace, key, priority, workflow, input, start, told };
-        self.shared.tell(Inbox::Submit(Box::new(new)));
-        let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
-        Ok(Submitted { task, is_new })
+        self.shared.submit(new, start).await
     }
 
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
@@ -414,7 +411,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 3],
+    loops: [AbortHandle; 4],
 }
 
 impl<S> Drop for Ends<S> {

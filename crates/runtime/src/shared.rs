@@ -7,12 +7,16 @@ use steadfast_engine::{StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{Error, Payload, Store, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 use crate::circuits::Board;
 use crate::clock::StoreClock;
+use crate::error::{Error as NodeError, ErrorKind};
 use crate::lease::Lease;
+use crate::node::{New, Start, Submitted};
 use crate::outbox::Outbox;
-use crate::scheduler::Inbox;
+use crate::schedule::Bell;
+use crate::scheduler::{Inbox, NewTask};
 use crate::settings::Settings;
 use crate::stats::{Counters, count};
 use crate::watch::Watchers;
@@ -32,6 +36,8 @@ pub(crate) struct Shared<S> {
     pub(crate) board: Arc<Board>,
     /// How far attempts have come that run here.
     pub(crate) progress: Mutex<HashMap<(TaskId, StepId), Payload>>,
+    /// Wakes the loop that begins recurring work.
+    pub(crate) bell: Bell,
 }
 
 impl<S: Store> Shared<S> {
@@ -47,6 +53,17 @@ impl<S: Store> Shared<S> {
     /// Tells the scheduler. One that has ended needs to know nothing.
     pub(crate) fn tell(&self, message: Inbox) {
         let _ = self.inbox.send(message);
+    }
+
+    /// Has the scheduler submit a task, and waits until it is stored.
+    pub(crate) async fn submit(&self, new: New, start: Start) -> Result<Submitted, NodeError> {
+        let (told, answer) = oneshot::channel();
+        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
+        let New { workflow, namespace, key, priority, input } = new;
+        let new = NewTask { id, namespace, key, priority, workflow, input, start, told };
+        self.tell(Inbox::Submit(Box::new(new)));
+        let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
+        Ok(Submitted { task, is_new })
     }
 
     /// The workflow that a stored task is of, if this program knows it in that version and shape.

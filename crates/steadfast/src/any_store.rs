@@ -8,7 +8,8 @@ use steadfast_resilience::clock::Clock;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error as StoreError, Handed, Kept, Mail, Mailbox, Memory, Message,
     NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey,
-    Posted, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks,
+    Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -209,6 +210,28 @@ impl Outbox for AnyStore {
         most: usize,
     ) -> impl Future<Output = Told<Vec<Undelivered>>> + Send {
         either!(self, store => store.undeliverable(kind, most)).run()
+    }
+}
+
+impl Schedules for AnyStore {
+    fn schedules(&self) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        either!(self, store => store.schedules()).run()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Told<Option<Schedule>>> + Send {
+        either!(self, store => store.schedule(name)).run()
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Told<Vec<Schedule>>> + Send {
+        either!(self, store => store.upcoming(most)).run()
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Told<Vec<Put>>> + Send {
+        either!(self, store => store.put(batch)).run()
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
+        either!(self, store => store.remove(name)).run()
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::Time;
+use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{Alert, AlertError, New, Node, Settings, Start, Stats, Told, Workflows};
@@ -26,7 +26,7 @@ use crate::workflow::Workflow;
 /// The engine: scheduler, agents and supervisor over one store. Clones are one and the same.
 #[derive(Clone)]
 pub struct Engine {
-    node: Arc<Node<AnyStore>>,
+    pub(crate) node: Arc<Node<AnyStore>>,
 }
 
 /// An engine that is being set up.
@@ -63,10 +63,7 @@ impl Engine {
         workflow: &'e Workflow<In, Out>,
         input: &In,
     ) -> Submit<'e, In, Out> {
-        let input = serde_json::to_vec(input).map(Payload::from).map_err(|error| {
-            let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
-            Error::new(Code::BadPayload, message).because(error)
-        });
+        let input = packed(workflow, input);
         let (namespace, start) = (Arc::from(""), Start::Now);
         Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, types: PhantomData }
     }
@@ -201,6 +198,24 @@ impl fmt::Debug for Builder {
     }
 }
 
+/// An input as it is stored.
+pub(crate) fn packed<In: Serialize, Out>(workflow: &Workflow<In, Out>, input: &In) -> Result<Payload, Error> {
+    serde_json::to_vec(input).map(Payload::from).map_err(|error| {
+        let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
+        Error::new(Code::BadPayload, message).because(error)
+    })
+}
+
+/// A workflow that this engine was not given.
+pub(crate) fn unregistered(definition: &Definition) -> Error {
+    let message = format!(
+        "workflow `{}` version {} is not registered: give it to `Engine::builder(..).workflow(..)`",
+        definition.name(),
+        definition.version()
+    );
+    Error::new(Code::UnknownWorkflow, message)
+}
+
 /// A submission. Await it.
 #[must_use = "nothing is submitted until it is awaited"]
 pub struct Submit<'e, In, Out> {
@@ -282,12 +297,7 @@ where
             let inner = &workflow.inner;
             let definition = inner.definition();
             if engine.node.workflow(definition.name(), definition.version()).is_none() {
-                let message = format!(
-                    "workflow `{}` version {} is not registered: give it to `Engine::builder(..).workflow(..)`",
-                    definition.name(),
-                    definition.version()
-                );
-                return Err(Error::new(Code::UnknownWorkflow, message));
+                return Err(unregistered(definition));
             }
             let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
             let submitted = engine.node.submit_for(new, start).await?;

@@ -55,11 +55,17 @@ pub enum Code {
     StoreNewer,
     /// SF426: another process, or another engine in this one, has the store open.
     StoreOwned,
+    /// SF431: a schedule that makes no sense.
+    BadSchedule,
+    /// SF432: a name that stands for no time zone.
+    UnknownTimeZone,
+    /// SF433: a schedule that does not exist.
+    UnknownSchedule,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -79,6 +85,9 @@ impl Code {
         Self::StoreCorrupt,
         Self::StoreNewer,
         Self::StoreOwned,
+        Self::BadSchedule,
+        Self::UnknownTimeZone,
+        Self::UnknownSchedule,
     ];
 
     /// As it is written.
@@ -104,6 +113,9 @@ impl Code {
             Self::StoreCorrupt => "SF424",
             Self::StoreNewer => "SF425",
             Self::StoreOwned => "SF426",
+            Self::BadSchedule => "SF431",
+            Self::UnknownTimeZone => "SF432",
+            Self::UnknownSchedule => "SF433",
         }
     }
 }
@@ -210,6 +222,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
+            ErrorKind::BadSchedule { .. } => Code::BadSchedule,
+            ErrorKind::UnknownSchedule(_) => Code::UnknownSchedule,
             _ => Code::StoreUnavailable,
         };
         let mut told = Self::new(code, error.to_string());

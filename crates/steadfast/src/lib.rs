@@ -75,6 +75,7 @@ mod engine;
 mod error;
 mod failure;
 mod place;
+mod schedule;
 mod signal;
 mod step;
 mod steps;
@@ -86,13 +87,18 @@ pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use schedule::Schedule;
 pub use signal::Signal;
+pub use steadfast_engine::schedule::rfc3339;
 pub use steadfast_engine::{
     Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, HeadMore, Invalid, Kept,
     OnFailure, Problem, Record, RecordMore, Recovery, Repeat, Step, StepId, StepState, TaskState, Time, Undo,
     UndoState, Wait,
 };
 pub use steadfast_resilience as resilience;
+pub use steadfast_runtime::schedule::{
+    Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
+};
 pub use steadfast_runtime::{
     Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, Service, Settings, Stats, Told, What,
 };

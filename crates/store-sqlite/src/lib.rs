@@ -26,6 +26,7 @@ mod outbox;
 mod parked;
 mod queue;
 mod reader;
+mod schedule;
 mod task;
 mod write;
 mod writer;
@@ -39,8 +40,8 @@ use std::time::Duration;
 use steadfast_engine::Time;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
-    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent, Settled,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule,
+    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -228,6 +229,32 @@ impl Outbox for Sqlite {
         most: usize,
     ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
         self.inner.reader.read(|transaction| outbox::given_up(transaction, kind, most))
+    }
+}
+
+impl Schedules for Sqlite {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.inner.reader.read(schedule::all)
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        self.inner.reader.read(|transaction| schedule::one(transaction, &name))
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.inner.reader.read(|transaction| schedule::upcoming(transaction, most))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        let checked = batch.iter().try_for_each(Schedule::check);
+        let bytes = batch.iter().map(|schedule| ROWS + schedule.body.len()).sum();
+        self.inner.drive.ask(checked, bytes, move |transaction, _| {
+            batch.iter().map(|schedule| schedule::put(transaction, schedule)).collect()
+        })
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| schedule::remove(transaction, &name))
     }
 }
 

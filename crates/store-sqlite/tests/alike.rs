@@ -13,7 +13,8 @@ use steadfast_engine::{
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
     Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Outbox as _, OutboxKind,
-    Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Settled, Submission, TaskId, Tasks as _, Write,
+    Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Schedule, Schedules as _, Settled,
+    Submission, TaskId, Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -57,6 +58,7 @@ struct Both {
     /// Messages that were handed out, and those that were not for the first time.
     handed: usize,
     again: usize,
+    put: usize,
     folder: Folder,
 }
 
@@ -92,6 +94,7 @@ impl Both {
             unparked: 0,
             handed: 0,
             again: 0,
+            put: 0,
             folder,
         }
     }
@@ -190,7 +193,7 @@ impl Both {
         let again = self.rng.bool().then(|| self.clock.now() + s(self.rng.u64(0..9)));
         let effect = if self.rng.bool() { Effect::None } else { Effect::Possible };
         let failure = Failure { kind: Arc::from("odd"), calls: 1, effect, again };
-        match self.rng.u8(0..14) {
+        match self.rng.u8(0..16) {
             0 | 1 => Event::Claimed,
             9 => Event::Due { step },
             10 => Event::Signalled {
@@ -242,8 +245,15 @@ impl Both {
         Some(Write { hold, outputs, mail_read, parked_on, messages: self.messages(), ..write })
     }
 
+    /// With a version that stands, or nearly.
+    fn schedule(&mut self) -> Schedule {
+        let name = Arc::from(["x", "y", "z"][self.rng.usize(0..3)]);
+        let wake_at = self.rng.bool().then(|| Time::from_millis(self.rng.u64(0..9)));
+        Schedule { name, version: self.rng.u64(0..4), wake_at, body: self.text() }
+    }
+
     fn operate(&mut self) {
-        match self.rng.u8(0..14) {
+        match self.rng.u8(0..16) {
             0 | 1 => {
                 let batch = vec![self.submission(), self.submission()];
                 same!(self, submit(batch));
@@ -277,6 +287,15 @@ impl Both {
             }
             10 => drop(same!(self, overdue(None, 9))),
             11 | 12 => self.tend_the_outbox(),
+            13 | 14 => {
+                let batch = vec![self.schedule(), self.schedule()];
+                self.put += same!(self, put(batch)).iter().filter(|put| matches!(put, Put::Done(_))).count();
+                if self.rng.u8(0..4) == 0 {
+                    let name = self.schedule().name;
+                    same!(self, remove(name));
+                }
+                same!(self, upcoming(2));
+            }
             _ => self.clock.advance(Duration::from_millis(self.rng.u64(0..6_000))),
         }
     }
@@ -288,6 +307,7 @@ impl Both {
         for kind in [OutboxKind::Alert, OutboxKind::Reply] {
             same!(self, undeliverable(kind, 99));
         }
+        same!(self, schedules());
         same!(self, parked());
         for node in (1..4).map(NodeId::from_u128) {
             same!(self, owned(node));
@@ -306,7 +326,7 @@ impl Both {
 
 #[test]
 fn the_file_and_the_reference_answer_alike() {
-    let (mut moves, mut unparked) = (BTreeSet::new(), 0);
+    let (mut moves, mut unparked, mut put) = (BTreeSet::new(), 0, 0);
     let (mut handed, mut again) = (0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
@@ -318,6 +338,7 @@ fn the_file_and_the_reference_answer_alike() {
         unparked += both.unparked;
         handed += both.handed;
         again += both.again;
+        put += both.put;
         // The same after the file was closed and opened again: but that all nodes are dead then.
         let Both { file, folder, clock, .. } = both;
         let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
@@ -331,6 +352,7 @@ fn the_file_and_the_reference_answer_alike() {
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
     assert!(handed > 400 && again > 100, "{handed} messages were handed out, {again} again");
+    assert!(put > 100, "{put} schedules were written");
     for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");
     }

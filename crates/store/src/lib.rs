@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Overdue`], [`Nodes`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -36,8 +36,8 @@ pub use outbox::{
     Undelivered,
 };
 pub use record::{
-    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Stored,
-    Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
+    Schedule, Stored, Submission, Submitted,
 };
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
@@ -66,6 +66,8 @@ pub const MAX_PAYLOAD: usize = 1 << 20;
 pub const MAX_ENVELOPE: usize = 1 << 10;
 /// The longest key of a submission, in bytes.
 pub const MAX_KEY: usize = 200;
+/// The most bytes of a schedule, with the input of its runs: it is read and written each time that one begins.
+pub const MAX_SCHEDULE: usize = 64 << 10;
 
 /// Tasks: submitted, claimed, written, read.
 pub trait Tasks {
@@ -187,6 +189,27 @@ pub trait Outbox {
     ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send;
 }
 
+/// Recurring work. Who fires a run submits its task first and then moves the schedule on: a crash between the two is followed
+/// by the same submission, under the same key.
+pub trait Schedules {
+    /// All of them, by name.
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send;
+
+    /// The schedule of this name, if there is one.
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send;
+
+    /// Those that somebody has to look at, soonest first, by name within one moment, at most so many; those whose time has
+    /// not come too, so that one call says what to do and how long to wait.
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send;
+
+    /// Writes schedules, each alone: only if its version is the one that stands. Each that is done raises it by one.
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send;
+
+    /// Removes the schedule of this name; whether there was one. Tasks that it has begun go on. A new one of this name goes on
+    /// with the count of versions: whoever still holds the old one cannot write it over the new one.
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send;
+}
+
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
 pub trait Overdue {
     /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many; only those
@@ -213,8 +236,11 @@ pub trait Nodes {
 
 /// A whole store.
 pub trait Store:
-    Tasks + Mailbox + Parked + Circuits + Outbox + Overdue + Nodes + Send + Sync + 'static
+    Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + Overdue + Nodes + Send + Sync + 'static
 {
 }
 
-impl<S: Tasks + Mailbox + Parked + Circuits + Outbox + Overdue + Nodes + Send + Sync + 'static> Store for S {}
+impl<S: Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + Overdue + Nodes + Send + Sync + 'static>
+    Store for S
+{
+}

@@ -7,7 +7,7 @@ use steadfast_engine::{Head, Record, StepId, Task, Time};
 use crate::error::{Error, Kind};
 use crate::id::{NodeId, TaskId};
 use crate::outbox::Outgoing;
-use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD};
+use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD, MAX_SCHEDULE};
 
 /// Bytes that the store does not look into.
 pub type Payload = Arc<[u8]>;
@@ -186,6 +186,39 @@ pub enum Kept {
     Done(u64),
     /// Somebody has written it since it was read: this is what stands, or nothing does.
     Other(Option<Circuit>),
+}
+
+/// Recurring work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// What it is called: there is one of a name.
+    pub name: Arc<str>,
+    /// How often it was written: whoever writes it names the one that it has read, 0 for one that is not there yet.
+    pub version: u64,
+    /// When somebody has to look at it; `None` if nobody ever has to.
+    pub wake_at: Option<Time>,
+    /// What is to run, when, and what became of it so far; the store does not look into it.
+    pub body: Payload,
+}
+
+impl Schedule {
+    /// Whether it is within the limits that all stores have.
+    ///
+    /// # Errors
+    /// What is too large, and by how much.
+    pub fn check(&self) -> Result<(), Error> {
+        check_size("the name of a schedule", self.name.len(), MAX_KEY)?;
+        check_size("a schedule, with its input,", self.body.len(), MAX_SCHEDULE)
+    }
+}
+
+/// What became of a schedule that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is stored; this is its version now.
+    Done(u64),
+    /// Somebody has written it since it was read: this is what stands, or nothing does.
+    Other(Option<Schedule>),
 }
 
 /// Which payload.

@@ -60,6 +60,7 @@ pub(crate) const RULES: &[Rule] = &[
             never("rusqlite", "the rules are pure: they know no store"),
             never("tokio-postgres", "the rules are pure: they know no store"),
             never("tracing", "the rules are pure: whoever carries a plan out tells of it"),
+            never("jiff", "the rules are pure: which offsets a time zone has comes from outside"),
             never("anyhow", "a library has its own error type, by cause"),
         ],
         own_lints: None,

@@ -94,6 +94,20 @@ pub(super) fn behind_no_return(steps: &[Step], dependents: &[Vec<StepId>]) -> Ve
     (0..steps.len()).filter(|place| behind[*place]).collect()
 }
 
+/// What is wrong with a name, if anything is.
+pub(crate) fn bad_name(name: &str) -> Option<String> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    if name.is_empty() {
+        Some("it has no name".to_owned())
+    } else if name.len() > MAX_NAME {
+        Some(format!("its name has {} bytes, at most {MAX_NAME} are allowed", name.len()))
+    } else if !name.chars().all(fits) {
+        Some(format!("`{}` is no name: use letters, digits, `-`, `_` and `.`", name.escape_debug()))
+    } else {
+        None
+    }
+}
+
 #[derive(Default)]
 struct Found {
     problems: Vec<Problem>,
@@ -110,16 +124,8 @@ impl Found {
     }
 
     fn name(&mut self, place: &str, name: &str) {
-        let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-        if name.is_empty() {
-            self.add(place, "it has no name");
-        } else if name.len() > MAX_NAME {
-            self.add(place, format!("its name has {} bytes, at most {MAX_NAME} are allowed", name.len()));
-        } else if !name.chars().all(fits) {
-            self.add(
-                place,
-                format!("`{}` is no name: use letters, digits, `-`, `_` and `.`", name.escape_debug()),
-            );
+        if let Some(message) = bad_name(name) {
+            self.add(place, message);
         }
     }
 

@@ -13,6 +13,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use builder::Builder;
+pub(crate) use check::bad_name;
 pub use check::{Invalid, Problem};
 pub use step::{OnFailure, Recovery, Step, Undo};
 pub use wait::{Repeat, Wait};

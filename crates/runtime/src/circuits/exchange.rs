@@ -39,9 +39,10 @@ impl<S: Store> InStore<S> {
             for nth in left.drain(..) {
                 let offer = &offers[nth];
                 let Some(service) = self.services.get(&offer.breaker) else { continue };
-                let (version, mut body) = known
-                    .get(service)
-                    .map_or((0, Body::default()), |circuit| (circuit.version, Body::unpack(&circuit.body)));
+                let (version, mut body) = known.get(service).map_or_else(
+                    || (0, Body::default()),
+                    |circuit| (circuit.version, Body::unpack(&circuit.body)),
+                );
                 let (heard, is_new) = body.swap(instance, offer, self.changed(service), self.shared.now());
                 news[nth] = heard;
                 if is_new {

@@ -8,7 +8,8 @@ use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId,
     Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
-    Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Put, Schedule, Schedules, Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks,
+    Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -123,6 +124,11 @@ impl<S: Store + Clone> Flaky<S> {
     /// How often a call was made.
     pub fn made(&self, call: &str) -> u64 {
         self.made.lock().unwrap().get(call).copied().unwrap_or(0)
+    }
+
+    /// Whether a call is still to fail.
+    pub fn is_armed(&self) -> bool {
+        self.next.lock().unwrap().is_some()
     }
 
     /// `Some(true)`: fail after it was done.
@@ -250,6 +256,28 @@ impl<S: Store + Clone> Outbox for Flaky<S> {
         most: usize,
     ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
         self.store.undeliverable(kind, most)
+    }
+}
+
+impl<S: Store + Clone> Schedules for Flaky<S> {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.store.schedules()
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        self.store.schedule(name)
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        flaky!(self, upcoming, self.store.upcoming(most))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        flaky!(self, put, self.store.put(batch))
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        flaky!(self, remove, self.store.remove(name))
     }
 }
 

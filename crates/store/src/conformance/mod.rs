@@ -13,6 +13,7 @@ pub mod node;
 pub mod outbox;
 pub mod overdue;
 pub mod parked;
+pub mod schedule;
 pub mod submit;
 pub mod wait;
 pub mod write;
@@ -73,6 +74,9 @@ macro_rules! conformance {
             under_one_key_a_message_is_stored_once, what_is_given_up_is_kept_and_holds_back_nobody,
             what_a_write_tells_is_stored_with_it_or_not_at_all,
             what_a_submission_tells_is_stored_with_it_or_not_at_all, a_message_that_is_too_large_is_refused);
+        $crate::conformance_of!($harness; schedule: a_schedule_is_written_by_who_has_read_it_last,
+            what_is_to_be_looked_at_comes_soonest_first, a_schedule_that_is_removed_is_gone,
+            a_schedule_that_is_too_large_is_refused);
         $crate::conformance_of!($harness; overdue: attempts_and_deadlines_are_found_longest_overdue_first,
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,

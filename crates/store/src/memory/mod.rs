@@ -17,11 +17,11 @@ use crate::error::Error;
 use crate::id::{NodeId, TaskId};
 use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
-    Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Stored, Submission,
-    Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
+    Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Tasks};
+use crate::{Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -47,6 +47,9 @@ struct Shelf {
     leases: BTreeMap<NodeId, Time>,
     circuits: BTreeMap<Arc<str>, Circuit>,
     outbox: outbox::Messages,
+    schedules: BTreeMap<Arc<str>, Schedule>,
+    /// The last versions of schedules that were removed.
+    removed: BTreeMap<Arc<str>, u64>,
     /// A guard that is left out, to show that the explorer misses it.
     #[cfg(test)]
     plant: Option<shelf::Check>,
@@ -214,6 +217,35 @@ impl Outbox for Memory {
         most: usize,
     ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
         ready(Ok(self.shelf().outbox.given_up(kind, most)))
+    }
+}
+
+impl Schedules for Memory {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        ready(Ok(self.shelf().schedules.values().cloned().collect()))
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        ready(Ok(self.shelf().schedules.get(&name).cloned()))
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        let shelf = self.shelf();
+        let mut upcoming: Vec<_> = shelf.schedules.values().filter(|one| one.wake_at.is_some()).collect();
+        upcoming.sort_by_key(|one| one.wake_at);
+        ready(Ok(upcoming.into_iter().take(most).cloned().collect()))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        let sizes = batch.iter().try_for_each(Schedule::check);
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().map(|schedule| shelf.put(schedule)).collect()
+        }))
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        ready(Ok(self.shelf().remove(&name)))
     }
 }
 

@@ -8,8 +8,8 @@ use steadfast_engine::Time;
 use super::Shelf;
 use crate::id::{NodeId, TaskId};
 use crate::record::{
-    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Stored, Submission,
-    Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Put, Schedule,
+    Stored, Submission, Submitted,
 };
 use crate::write::{Hold, Refusal, Write, Written};
 
@@ -193,6 +193,24 @@ impl Shelf {
         let version = circuit.version + 1;
         self.circuits.insert(Arc::clone(&circuit.service), Circuit { version, ..circuit });
         Kept::Done(version)
+    }
+
+    pub(super) fn put(&mut self, schedule: Schedule) -> Put {
+        let stands = self.schedules.get(&schedule.name);
+        if stands.map_or(0, |stands| stands.version) != schedule.version {
+            return Put::Other(stands.cloned());
+        }
+        let before = self.removed.get(&schedule.name).copied().unwrap_or(0);
+        let version = schedule.version.max(before) + 1;
+        self.schedules.insert(Arc::clone(&schedule.name), Schedule { version, ..schedule });
+        Put::Done(version)
+    }
+
+    pub(super) fn remove(&mut self, name: &Arc<str>) -> bool {
+        let removed = self.schedules.remove(name);
+        let versions = removed.iter().map(|schedule| (Arc::clone(name), schedule.version));
+        self.removed.extend(versions);
+        removed.is_some()
     }
 
     pub(super) fn overdue(&self, behind: Option<Overdued>, most: usize) -> Vec<Overdued> {

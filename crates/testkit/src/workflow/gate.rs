@@ -8,8 +8,9 @@ use std::time::Duration;
 use steadfast_engine::Time;
 use steadfast_store::{
     Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Sent,
-    Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put,
+    Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write,
+    Written,
 };
 
 #[derive(Clone)]
@@ -140,6 +141,28 @@ impl Outbox for Gate {
         most: usize,
     ) -> impl Future<Output = Result<Vec<Undelivered>, Error>> + Send {
         self.pass(false, self.store.undeliverable(kind, most))
+    }
+}
+
+impl Schedules for Gate {
+    fn schedules(&self) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.pass(false, self.store.schedules())
+    }
+
+    fn schedule(&self, name: Arc<str>) -> impl Future<Output = Result<Option<Schedule>, Error>> + Send {
+        self.pass(false, self.store.schedule(name))
+    }
+
+    fn upcoming(&self, most: usize) -> impl Future<Output = Result<Vec<Schedule>, Error>> + Send {
+        self.pass(false, self.store.upcoming(most))
+    }
+
+    fn put(&self, batch: Vec<Schedule>) -> impl Future<Output = Result<Vec<Put>, Error>> + Send {
+        self.pass(true, self.store.put(batch))
+    }
+
+    fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
+        self.pass(true, self.store.remove(name))
     }
 }
 
