@@ -2,7 +2,8 @@
 //!
 //! Each node decides from its own breakers. This loop takes rounds beside: it tells the store what has changed here, and hears
 //! what has changed elsewhere. A round is taken at once when a breaker or a gate changes, and twice a second while the node
-//! has work; a node without work asks for nothing. While the store is silent each node goes on with what it knows.
+//! has work; a node without work asks for nothing, and hears of a trip elsewhere when it has work again. While the store is
+//! silent each node goes on with what it knows.
 
 mod exchange;
 mod record;
