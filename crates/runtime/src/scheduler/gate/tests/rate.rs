@@ -21,8 +21,10 @@ fn limited(breaker: Builder, rate: f64) -> World {
 
 /// All that go through within a time, looked at when the gate wants to be.
 fn run(world: &mut World, time: Duration) -> Vec<Moment> {
-    let (ends, mut went) = (world.now() + time, Vec::new());
+    let (ends, mut went, mut rounds) = (world.now() + time, Vec::new(), 0);
     while world.now() < ends {
+        rounds += 1;
+        assert!(rounds < 100_000, "it spins");
         for who in world.serve() {
             went.push(world.now());
             world.ends(who, true);
