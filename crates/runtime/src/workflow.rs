@@ -219,12 +219,12 @@ impl Workflows {
     pub fn check(&self) -> Result<(), String> {
         let mut limits = HashMap::new();
         for service in self.all().flat_map(|workflow| &workflow.services) {
-            let limit = *limits.entry(service.name()).or_insert_with(|| service.limit());
-            if limit != service.limit() {
+            let own = service.limits();
+            let first = limits.entry(service.name()).or_insert_with(|| own.clone());
+            if *first != own {
                 return Err(format!(
-                    "two services are named `{}`, and may have {limit} and {} attempts at a time: make it once, and clone it",
-                    service.name(),
-                    service.limit()
+                    "two services are named `{}`, one with {first}, the other with {own}: make it once, and clone it",
+                    service.name()
                 ));
             }
         }

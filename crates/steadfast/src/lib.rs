@@ -105,6 +105,8 @@ mod guide {
     struct Undo;
     #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
     struct DeadlinesAndRecovery;
+    #[doc = include_str!("../../../docs/guide/limits-and-fairness.md")]
+    struct LimitsAndFairness;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]
