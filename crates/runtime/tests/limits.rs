@@ -1,5 +1,7 @@
 //! Limits, priority and fairness at services, in virtual time: what the service itself has seen.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use common::*;

@@ -39,7 +39,7 @@ fn ask(world: &mut World, parked: &mut Parked) -> Option<Vec<(Reverse<i8>, u64, 
 }
 
 /// It has come, and asks for places.
-fn arrive(world: &mut World, came: Vec<(Reverse<i8>, u64, u128)>) {
+fn arrive(world: &mut World, came: &[(Reverse<i8>, u64, u128)]) {
     let ranked = |(priority, deadline, who): &(Reverse<i8>, u64, u128)| {
         let deadline = (*deadline < u64::MAX).then_some(*deadline);
         (task(*who), rank(priority.0, deadline))
@@ -55,7 +55,7 @@ fn arrive(world: &mut World, came: Vec<(Reverse<i8>, u64, u128)>) {
 
 fn fetch(world: &mut World, parked: &mut Parked) {
     while let Some(came) = ask(world, parked) {
-        arrive(world, came);
+        arrive(world, &came);
     }
 }
 
@@ -140,7 +140,7 @@ fn who_is_nearer_in_the_store_is_waited_for_and_others_are_not() {
     world.is_probed();
     let came = ask(&mut world, &mut parked).unwrap();
     assert_eq!(world.serve(), [], "nobody knows yet who is first");
-    arrive(&mut world, came);
+    arrive(&mut world, &came);
     assert_eq!(world.serve(), [high]);
     world.ends(high, true);
     let went = |world: &mut World| {
@@ -152,11 +152,11 @@ fn who_is_nearer_in_the_store_is_waited_for_and_others_are_not() {
     // Others may have parked tasks meanwhile: it asks anew.
     let came = ask(&mut world, &mut parked).unwrap();
     assert_eq!(went(&mut world), None);
-    arrive(&mut world, came);
+    arrive(&mut world, &came);
     let known = number(world.gate.nearest().unwrap());
     let nearer = ask(&mut world, &mut parked);
     assert_eq!((known, went(&mut world)), (1, Some(1)), "it waits for nobody who comes after it");
-    nearer.into_iter().for_each(|came| arrive(&mut world, came));
+    nearer.into_iter().for_each(|came| arrive(&mut world, &came));
     for next in [2, 3] {
         fetch(&mut world, &mut parked);
         assert_eq!(went(&mut world), Some(next));
