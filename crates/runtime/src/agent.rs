@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId};
 use steadfast_resilience::clock::Moment;
+use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
-use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Story};
+use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
 use crate::handler::{Fault, PANIC, Work, call};
@@ -20,6 +21,8 @@ use crate::workflow::{Known, Workflow};
 
 /// How long a step waits at least when the service's retry budget is spent: it is delayed, and does not fail.
 const BUDGET_WAIT: Duration = Duration::from_secs(10);
+/// How long a step waits when its service is away for long, and there is neither a breaker that is open nor a hint.
+const LASTING_WAIT: Duration = Duration::from_secs(60);
 /// How far the machine's coarse clock and whole milliseconds can be apart.
 const CLOCK_STEP: Duration = Duration::from_millis(10);
 /// The most bytes of an error's words that are stored.
@@ -146,7 +149,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         Err(error) if error.failure().is_some_and(|last| last.kind() == NO_HEARTBEAT) => {
             Some((Answer::Unheard, None))
         }
-        Err(error) => failed(shared, &error).map(|answer| (answer, None)),
+        Err(error) => failed(shared, &error, pipeline, calls_used).map(|answer| (answer, None)),
     }
 }
 
@@ -173,7 +176,12 @@ fn key_of(task: TaskId, step: &str, dispatch: &Dispatch) -> IdempotencyKey {
 }
 
 /// What a call that did not succeed means for the task; `None` for silence.
-fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> {
+fn failed<S: Store>(
+    shared: &Shared<S>,
+    error: &Error<Fault>,
+    pipeline: &Pipeline,
+    calls_used: u32,
+) -> Option<Answer> {
     let now = shared.now();
     let Some(story) = error.story() else {
         // Nothing was called.
@@ -202,13 +210,36 @@ fn failed<S: Store>(shared: &Shared<S>, error: &Error<Fault>) -> Option<Answer> 
         kind: Arc::from(shortened(format!("{kind}: {words}"))),
         calls: story.attempts(),
         effect: effect_of(error, story),
-        again: error.next_try_in().map(|wait| match error.stop() {
-            // A first call is not charged to the budget: a step that came back at once would go around it.
-            Stop::BudgetSpent => now + wait.max(BUDGET_WAIT),
-            _ => now + wait,
-        }),
+        again: waits(error, pipeline, calls_used).map(|wait| now + wait),
     };
     Some(Answer::Failed(failure))
+}
+
+/// How long a step waits at least before it is tried again; `None` if it is not.
+fn waits(error: &Error<Fault>, pipeline: &Pipeline, calls_used: u32) -> Option<Duration> {
+    match error.stop() {
+        // A first call is not charged to the budget: a step that came back at once would go around it.
+        Stop::BudgetSpent => error.next_try_in().map(|wait| wait.max(BUDGET_WAIT)),
+        Stop::Lasting | Stop::HintBeyondCap => waits_for_service(error, pipeline, calls_used),
+        _ => error.next_try_in(),
+    }
+}
+
+/// A service that is away for long, or asks for a long time, is no reason to fail: the step has as many tries as for any other
+/// failure, each of them when the service is likely to be back. Where the breaker is open, the gate knows when that is.
+fn waits_for_service(error: &Error<Fault>, pipeline: &Pipeline, calls_used: u32) -> Option<Duration> {
+    let made = calls_used.saturating_add(error.story()?.attempts());
+    if pipeline.retry()?.max_retries().is_some_and(|most| made > most) {
+        return None;
+    }
+    let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
+    let hint = error.failure().and_then(Verdict::hint);
+    match hint.filter(|hint| !hint.is_zero()) {
+        // Lengthened by a fifth at most, never shortened: those who heard the same do not come back together.
+        Some(hint) => Some(Rng::from_entropy().between(hint, hint.saturating_add(hint / 5))),
+        None if is_shut => Some(Duration::ZERO),
+        None => Some(LASTING_WAIT),
+    }
 }
 
 /// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had

@@ -7,13 +7,15 @@ use steadfast_resilience::{BuildError, Limit, Pipeline};
 /// How many attempts run at a time where nothing is said.
 const MOST_RUNNING: usize = 1_000;
 
-/// A service: its name, the pipeline around each call, and how many attempts may run at a time on one node.
+/// A service: its name, the pipeline around each call, how many attempts may run at a time and begin in a second on one
+/// node, and how it is met when it was away.
 #[derive(Clone, Debug)]
 pub struct Service {
     name: Arc<str>,
     pipeline: Pipeline,
     most_running: usize,
-    rate: Option<Limit>,
+    /// Attempts a second, and what counts them.
+    rate: Option<(f64, Limit)>,
     ramped: bool,
 }
 
@@ -48,7 +50,8 @@ impl Service {
     }
 
     /// How many attempts may run at a time on one node; others wait in line, in memory, and no time limit runs for them.
-    /// Default: 1000. Zero is taken as one.
+    /// A higher priority goes first; of one priority, namespaces have the same share of the places, and so have the
+    /// workflows of each. Default: 1000. Zero is taken as one.
     #[must_use]
     pub fn most_running(mut self, attempts: usize) -> Self {
         self.most_running = attempts.max(1);
@@ -62,7 +65,7 @@ impl Service {
     /// # Errors
     /// A rate that makes no sense: it is from 0.001 to 1 000 000.
     pub fn most_per_second(mut self, attempts: f64) -> Result<Self, BuildError> {
-        self.rate = Some(Limit::rate(attempts).build()?);
+        self.rate = Some((attempts, Limit::rate(attempts).build()?));
         Ok(self)
     }
 
@@ -91,7 +94,14 @@ impl Service {
     }
 
     pub(crate) fn rate(&self) -> Option<&Limit> {
-        self.rate.as_ref()
+        self.rate.as_ref().map(|(_, limit)| limit)
+    }
+
+    /// Its limits in words: two services of one name must have the same.
+    pub(crate) fn limits(&self) -> String {
+        let rate = self.rate.as_ref().map_or(String::new(), |(rate, _)| format!(", {rate} a second"));
+        let ramp = if self.ramped { "" } else { ", without a ramp" };
+        format!("{} attempts at a time{rate}{ramp}", self.most_running)
     }
 
     pub(crate) fn limit(&self) -> usize {

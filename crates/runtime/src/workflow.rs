@@ -268,13 +268,14 @@ impl Workflows {
     /// Two services of one name that differ: which of them held would be chance.
     pub fn check(&self) -> Result<(), String> {
         let mut limits = HashMap::new();
-        for service in self.services() {
-            let limit = *limits.entry(service.name()).or_insert_with(|| service.limit());
-            if limit != service.limit() {
+        let services = self.all().flat_map(|workflow| &workflow.services);
+        for service in services.filter(|service| !service.is_none()) {
+            let own = service.limits();
+            let first = limits.entry(service.name()).or_insert_with(|| own.clone());
+            if *first != own {
                 return Err(format!(
-                    "two services are named `{}`, and may have {limit} and {} attempts at a time: make it once, and clone it",
-                    service.name(),
-                    service.limit()
+                    "two services are named `{}`, one with {first}, the other with {own}: make it once, and clone it",
+                    service.name()
                 ));
             }
         }

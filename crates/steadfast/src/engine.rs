@@ -238,13 +238,15 @@ impl<In, Out> Submit<'_, In, Out> {
         self
     }
 
-    /// Whose task it is: keys are unique within one of these. Default: the empty one.
+    /// Whose task it is: keys are unique within one of these, and at a service that is full each has the same share of the
+    /// places. Default: the empty one.
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Arc::from(namespace);
         self
     }
 
-    /// Among the tasks that wait for the same service, one with a higher priority goes first. Default: 0.
+    /// Among the tasks that wait for the same service, one with a higher priority goes first, whoever has waited longer;
+    /// a lower one has its turn when no higher one waits. What runs is not interrupted. Default: 0.
     pub fn priority(mut self, priority: i8) -> Self {
         self.priority = priority;
         self

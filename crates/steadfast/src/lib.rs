@@ -122,6 +122,8 @@ mod guide {
     struct WaitingSignalsSchedules;
     #[doc = include_str!("../../../docs/guide/alerts.md")]
     struct Alerts;
+    #[doc = include_str!("../../../docs/guide/limits-and-fairness.md")]
+    struct LimitsAndFairness;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -111,15 +111,26 @@ async fn an_upgrade_does_not_change_what_an_earlier_task_gives_back() {
 
 #[tokio::test]
 async fn what_could_never_work_is_not_started() {
-    let flow = |limit| {
-        let mut flow = Workflow::<u32>::builder(if limit == 1 { "one" } else { "other" });
-        let service = Service::standard("svc").most_running(limit);
-        flow.step("a", &service, |_| async { Ok::<_, Failure>(()) }).nothing_to_undo().add();
+    let flow = |name: &'static str, service: &Service| {
+        let mut flow = Workflow::<u32>::builder(name);
+        flow.step("a", service, |_| async { Ok::<_, Failure>(()) }).nothing_to_undo().add();
         flow.build().unwrap()
     };
-    let error = Engine::builder("memory:").workflow(&flow(1)).workflow(&flow(2)).start().await.unwrap_err();
-    assert_eq!(error.code(), Code::BadWorkflow);
-    assert!(error.to_string().contains("two services are named `svc`"), "{error}");
+    let svc = || Service::standard("svc");
+    for (other, words) in [
+        (svc().most_running(2), "2 attempts at a time"),
+        (svc().most_per_second(20.0).unwrap(), "20 a second"),
+        (svc().without_ramp(), "without a ramp"),
+    ] {
+        let (one, other) = (flow("one", &svc()), flow("other", &other));
+        let error = Engine::builder("memory:").workflow(&one).workflow(&other).start().await.unwrap_err();
+        assert_eq!(error.code(), Code::BadWorkflow);
+        assert!(error.to_string().contains("two services are named `svc`"), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let limited = svc().most_running(2).most_per_second(20.0).unwrap();
+    let same = flow("other", &limited.clone());
+    Engine::builder("memory:").workflow(&flow("one", &limited)).workflow(&same).start().await.unwrap();
     let change = |change: fn(&mut Settings)| {
         let mut settings = Settings::default();
         change(&mut settings);
@@ -132,8 +143,12 @@ async fn what_could_never_work_is_not_started() {
         (change(|settings| settings.most_owned = 0), "`most_owned`"),
         (change(|settings| settings.most_open = 0), "`most_open`"),
     ] {
-        let error =
-            Engine::builder("memory:").workflow(&flow(1)).settings(settings).start().await.unwrap_err();
+        let error = Engine::builder("memory:")
+            .workflow(&flow("one", &svc()))
+            .settings(settings)
+            .start()
+            .await
+            .unwrap_err();
         assert_eq!(error.code(), Code::BadSettings);
         assert!(error.to_string().starts_with(name), "{error}");
     }

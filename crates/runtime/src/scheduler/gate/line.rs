@@ -1,12 +1,15 @@
 //! Who waits at a gate, and who is next.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use steadfast_engine::{StepId, Time};
 use steadfast_store::TaskId;
+
+/// So many names are kept while nobody waits: more than a program has workflows, and enough for namespaces that come often.
+pub(super) const MOST_NAMES: usize = 1_024;
 
 const NO_DEADLINE: Time = Time::from_millis(u64::MAX);
 
@@ -87,6 +90,9 @@ impl Line {
     }
 
     fn new_group(&mut self, name: (Arc<str>, Arc<str>)) -> Group {
+        if self.places.is_empty() && self.names.len() >= MOST_NAMES {
+            self.clear();
+        }
         let next = u32::try_from(self.namespaces.len()).unwrap_or(u32::MAX);
         let namespace = *self.namespaces.entry(Arc::clone(&name.0)).or_insert(next);
         let workflow = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
@@ -97,6 +103,11 @@ impl Line {
 
     pub(super) fn len(&self) -> usize {
         self.places.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> usize {
+        self.names.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -116,24 +127,24 @@ impl Line {
         }
     }
 
-    /// Takes somebody out, whose group has a turn less for it: its last one.
+    /// Somebody leaves, and has used no turn.
     pub(super) fn remove(&mut self, place: &Place) -> bool {
-        self.take(place, Turns::remove_last)
+        self.take(place, false)
     }
 
-    /// Somebody has the turn: the group's next one is used.
+    /// Somebody goes through: a turn of its group is used.
     pub(super) fn pass(&mut self, place: &Place) -> bool {
-        self.take(place, Turns::remove_first)
+        self.take(place, true)
     }
 
-    fn take(&mut self, place: &Place, a_turn: impl Fn(&mut Turns, Reverse<i8>, u32)) -> bool {
+    fn take(&mut self, place: &Place, used: bool) -> bool {
         if !self.places.remove(place) {
             return false;
         }
         let (priority, group) = (place.rank.priority, place.group);
-        a_turn(&mut self.turns, priority, group.namespace);
+        self.turns.take(priority, group.namespace, used);
         if let Some(within) = self.within.get_mut(&group.namespace) {
-            a_turn(within, priority, group.workflow);
+            within.take(priority, group.workflow, used);
         }
         if let Some(places) = self.groups.get_mut(&(priority, group)) {
             places.remove(place);
@@ -188,50 +199,75 @@ impl Line {
     }
 }
 
-/// Turns among some: each has as many as it has places, spread so that all have the same share while they want it.
+/// Turns among some, at each priority.
 #[derive(Debug, Default)]
 struct Turns {
-    /// How far it has got.
-    now: u64,
-    order: BTreeSet<(Reverse<i8>, u64, u32)>,
-    of: HashMap<(Reverse<i8>, u32), VecDeque<u64>>,
+    rounds: BTreeMap<Reverse<i8>, Round>,
+}
+
+/// Turns among some of one priority, as long as somebody waits there: who has used the fewest is next.
+#[derive(Debug, Default)]
+struct Round {
+    shares: HashMap<u32, Share>,
+    /// Those who wait, by the turns that they have used.
+    order: BTreeSet<(u64, u32)>,
+}
+
+#[derive(Debug, Default)]
+struct Share {
+    used: u64,
+    waiting: usize,
 }
 
 impl Turns {
     fn add(&mut self, priority: Reverse<i8>, who: u32) {
-        let of = self.of.entry((priority, who)).or_default();
-        let turn = of.back().map_or(self.now, |last| last + 1);
-        of.push_back(turn);
-        self.order.insert((priority, turn, who));
+        self.rounds.entry(priority).or_default().add(who);
     }
 
     fn first(&self) -> Option<(Reverse<i8>, u32)> {
-        self.order.first().map(|(priority, _, who)| (*priority, *who))
+        let (priority, round) = self.rounds.first_key_value()?;
+        Some((*priority, round.first()?))
     }
 
     fn first_of(&self, priority: Reverse<i8>) -> Option<u32> {
-        let (_, _, who) = self.order.range((priority, 0, 0)..=(priority, u64::MAX, u32::MAX)).next()?;
-        Some(*who)
+        self.rounds.get(&priority)?.first()
     }
 
-    fn remove_first(&mut self, priority: Reverse<i8>, who: u32) {
-        // Who comes later begins here: what it did not want before is not owed.
-        let turn = self.of.get(&(priority, who)).and_then(|of| of.front());
-        self.now = self.now.max(turn.copied().unwrap_or(0));
-        self.remove(priority, who, VecDeque::pop_front);
-    }
-
-    fn remove_last(&mut self, priority: Reverse<i8>, who: u32) {
-        self.remove(priority, who, VecDeque::pop_back);
-    }
-
-    fn remove(&mut self, priority: Reverse<i8>, who: u32, take: fn(&mut VecDeque<u64>) -> Option<u64>) {
-        let Some(of) = self.of.get_mut(&(priority, who)) else { return };
-        if let Some(turn) = take(of) {
-            self.order.remove(&(priority, turn, who));
+    /// One less waits, and has used a turn, or has not.
+    fn take(&mut self, priority: Reverse<i8>, who: u32, used: bool) {
+        if let Some(round) = self.rounds.get_mut(&priority) {
+            round.take(who, used);
+            if round.order.is_empty() {
+                self.rounds.remove(&priority);
+            }
         }
-        if of.is_empty() {
-            self.of.remove(&(priority, who));
+    }
+}
+
+impl Round {
+    fn first(&self) -> Option<u32> {
+        self.order.first().map(|(_, who)| *who)
+    }
+
+    fn add(&mut self, who: u32) {
+        let fewest = self.order.first().map_or(0, |(used, _)| *used);
+        let share = self.shares.entry(who).or_default();
+        if share.waiting == 0 {
+            // What it did not want before is not owed; what it had is not forgotten while others wait, or one that
+            // always has a single task in line would always be next.
+            share.used = share.used.max(fewest);
+            self.order.insert((share.used, who));
+        }
+        share.waiting += 1;
+    }
+
+    fn take(&mut self, who: u32, used: bool) {
+        let Some(share) = self.shares.get_mut(&who).filter(|share| share.waiting > 0) else { return };
+        self.order.remove(&(share.used, who));
+        share.waiting -= 1;
+        share.used += u64::from(used);
+        if share.waiting > 0 {
+            self.order.insert((share.used, who));
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct Gate {
     line: Line,
     phase: Phase,
     probing: HashSet<(TaskId, StepId)>,
-    /// Tasks that have probed since the breaker opened.
+    /// Tasks that have probed since the breaker opened, or since all of them had.
     probed: HashSet<TaskId>,
     /// When those call that probe or that the ramp let go, and how long that takes when it goes well.
     turns: HashMap<(TaskId, StepId), Moment>,
@@ -295,8 +295,7 @@ impl Gate {
             Phase::Ramping(_) if self.nearer_comes() => return None,
             Phase::Ramping(_) => self.nearest()?,
             Phase::Probing if !self.may_probe() || self.nearer_comes() => return None,
-            // Where all have probed, they begin again.
-            Phase::Probing => self.nearest_fresh().or_else(|| self.nearest())?,
+            Phase::Probing => self.next_probe()?,
         };
         if let Phase::Ramping(ramp) = &self.phase
             && ramp.next_turn(now) > now
@@ -312,6 +311,20 @@ impl Gate {
         };
         self.line.pass(&next);
         self.let_through(next, calls);
+        Some(next)
+    }
+
+    /// Who probes next: of those that can still be done in time, or else of all, the first that has not probed.
+    fn next_probe(&mut self) -> Option<Place> {
+        let next =
+            self.nearest_fresh().or_else(|| self.line.in_reach(self.in_reach).next()).or_else(|| {
+                let fresh = |place: &&Place| !self.probed.contains(&place.task);
+                self.line.iter().find(fresh).or_else(|| self.line.iter().next()).copied()
+            })?;
+        // All of them have probed, and begin again: a task that always went first would use up its retries for the others.
+        if self.probed.contains(&next.task) {
+            self.probed.clear();
+        }
         Some(next)
     }
 
