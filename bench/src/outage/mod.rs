@@ -7,6 +7,11 @@
 pub mod drill;
 pub mod edf;
 pub mod judge;
+mod remote;
+#[cfg(feature = "outage")]
+pub mod report;
+#[cfg(feature = "outage")]
+mod wire;
 
 use std::time::Duration;
 
@@ -36,6 +41,8 @@ pub struct Plan {
     pub call: Duration,
     /// Whether work that waited comes back in a ramp.
     pub ramped: bool,
+    /// Whether calls cross a socket, in real time.
+    pub wire: bool,
     /// The seed of what is random.
     pub seed: u64,
 }
@@ -60,8 +67,35 @@ impl Default for Plan {
             how: Away::Refusing,
             call: Duration::from_millis(20),
             ramped: true,
+            wire: false,
             seed: 1,
         }
+    }
+}
+
+impl Plan {
+    /// A shorter one over a socket, in real time: 6 000 tasks come while the service is away.
+    #[must_use]
+    pub fn real() -> Self {
+        Self {
+            rate: 300,
+            rate_after: 120,
+            well: Duration::from_secs(10),
+            away: Duration::from_secs(20),
+            wire: true,
+            ..Self::default()
+        }
+    }
+
+    /// The design's outage in real time: a minute, with 12 000 tasks that come meanwhile.
+    #[must_use]
+    pub fn real_and_long() -> Self {
+        Self { rate_after: 80, wire: true, ..Self::default() }
+    }
+
+    /// How long is waited for the last tasks before they count as lost: longer than any deadline, or than draining takes.
+    fn patience(&self) -> Duration {
+        if self.wire { Duration::from_secs(60) } else { Duration::from_secs(1_000) }
     }
 }
 
@@ -74,6 +108,8 @@ pub struct Seen {
     pub back: f64,
     /// Every call that reached the service, or its closed door.
     pub calls: Vec<Call>,
+    /// When calls were sent, by the callers' own time; empty where nothing is between them and the service.
+    pub sent: Vec<f64>,
     /// Every task.
     pub tasks: Vec<Task>,
     /// How often the breaker let probes through.
@@ -102,4 +138,16 @@ pub struct Task {
     pub ended: Option<f64>,
     /// Whether it completed.
     pub completed: bool,
+}
+
+impl Task {
+    /// What counts is the store's clock, which has whole milliseconds.
+    fn submitted(at: f64, within: Option<u64>) -> Self {
+        let deadline = within.map(|seconds| at + Duration::from_secs(seconds).as_secs_f64());
+        Self { submitted: at, deadline, ended: None, completed: false }
+    }
+
+    fn ended(self, at: f64, completed: bool) -> Self {
+        Self { ended: Some(at), completed, ..self }
+    }
 }
