@@ -15,9 +15,12 @@ struct Args {
     /// One line of JSON per figure instead of a table
     #[arg(long)]
     json: bool,
-    /// In real time, too, the service is away for a minute, and 12 000 tasks come meanwhile
+    /// In real time, too, the service is away for a minute, with the breaker of the virtual drills
     #[arg(long)]
     long: bool,
+    /// In real time the engine has a fine clock, and not the coarse one that programs have: to tell its jitter from others
+    #[arg(long)]
+    fine_clock: bool,
     /// Only the parts whose names begin so: virtual, real
     #[arg(long)]
     only: Option<String>,
@@ -42,6 +45,7 @@ fn main() -> Result<ExitCode> {
     }
     if wanted("real") {
         let plan = if args.long { Plan::real_and_long() } else { Plan::real() };
+        let plan = Plan { fine_clock: args.fine_clock, ..plan };
         figures.extend(report::in_real_time(&Disk::new(args.folder.as_deref())?, plan)?);
     }
     if args.json {

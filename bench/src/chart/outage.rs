@@ -87,7 +87,24 @@ impl Panel {
         let most = counts.iter().copied().max().unwrap_or(0);
         if f64::from(most) > self.steady * CUT {
             let words = format!("cut off: the highest is {most}");
-            svg.text((self.x(seen.back) + 12.0, self.top + 16.0), Anchor::Start, 12, colour, "", &words);
+            svg.text((self.x(seen.back) + 56.0, self.top + 16.0), Anchor::Start, 12, colour, "", &words);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outage::Call;
+
+    #[test]
+    fn what_is_cut_off_is_said_and_the_outage_is_shaded() {
+        let burst = |calls: usize| {
+            let call = |_| Call { began: 81.0, key: String::new(), done: true };
+            Seen { died: 20.0, back: 80.0, calls: (0..calls).map(call).collect(), ..Seen::default() }
+        };
+        let drawn = draw(&Plan::default(), &burst(20), &burst(100));
+        assert_eq!(drawn.matches(">away</text>").count(), 2);
+        assert_eq!(drawn.matches("cut off: the highest is 100").count(), 1);
     }
 }

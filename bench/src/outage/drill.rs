@@ -13,7 +13,7 @@ use steadfast::{Engine, Service, Settings, TaskId, TaskState, What, Workflow};
 use tokio::task::JoinSet;
 
 use super::remote::{Remote, Watch, locked};
-use super::{CONCURRENT, DEADLINES, Plan, Seen, THRESHOLD, TIMEOUT, Task};
+use super::{CONCURRENT, DEADLINES, Plan, Seen, THRESHOLD, Task};
 
 /// The workflows, by deadline.
 const NAMES: [&str; DEADLINES.len()] =
@@ -29,7 +29,7 @@ const LOOKS_ON: f64 = 10.0;
 /// The engine's, and those of the service's socket.
 pub async fn run(plan: &Plan, address: &str) -> Result<Seen> {
     let watch = Watch::start();
-    let clock = if plan.wire { Clock::system() } else { Clock::tokio() };
+    let clock = if plan.wire && !plan.fine_clock { Clock::system() } else { Clock::tokio() };
     let remote = Remote::start(plan, &watch)?;
     let probes = Arc::new(AtomicUsize::new(0));
     let flows = flows(plan, &clock, &remote, &probes)?;
@@ -142,8 +142,8 @@ fn flows(
 ) -> Result<Vec<Workflow<usize, ()>>> {
     let seen = Arc::clone(probes);
     let breaker = Breaker::consecutive(THRESHOLD)
-        .open_for(Duration::from_secs(5))
-        .growing_to(Duration::from_secs(10))
+        .open_for(plan.open_for[0])
+        .growing_to(plan.open_for[1])
         .seed(plan.seed)
         .on_change(move |change| {
             if change.to == State::HalfOpen {
@@ -153,7 +153,7 @@ fn flows(
     let retry = Retry::exponential().max_retries(8);
     let pipeline = Pipeline::builder("warehouse")
         .clock(clock.clone())
-        .attempt_timeout(TIMEOUT)
+        .attempt_timeout(plan.timeout)
         .retry(retry)
         .breaker(breaker)
         .seed(plan.seed)

@@ -51,10 +51,21 @@ pub fn most(plan: &Plan, seen: &Seen, name: &str) -> impl Iterator<Item = Figure
         Figure::new(format!("{name}: most calls in 0.1 s after that{what}"), number(most), "calls")
             .against(format!("before: {steady}"), number(most) / steady)
     };
-    let sent = most_in_a_tenth(seen.back, seen.sent.iter().copied());
-    let sent = (!seen.sent.is_empty()).then(|| figure(", as they were sent", sent));
-    let came = most_in_a_tenth(seen.back, seen.calls.iter().map(|call| call.began));
-    [figure("", came).reach(Reach::RatioAtMost(ABOVE))].into_iter().chain(sent)
+    let came: Vec<_> = seen.calls.iter().map(|call| call.began).collect();
+    let mut figures = vec![figure("", most_of(&tenths(seen.back, &came))).reach(Reach::RatioAtMost(ABOVE))];
+    if !seen.sent.is_empty() {
+        figures.push(figure(", as they were sent", most_of(&tenths(seen.back, &seen.sent))));
+        let tenths = tenths(seen.back, &came);
+        let above = tenths.iter().filter(|calls| number(**calls) > ABOVE * steady).count();
+        let name =
+            format!("{name}: calls at the end of a 0.1 s with more than {ABOVE} times as many as before");
+        figures.push(Figure::new(name, 100.0 * number(above) / number(tenths.len()), "%"));
+    }
+    figures.into_iter()
+}
+
+fn most_of(tenths: &[usize]) -> usize {
+    tenths.iter().copied().max().unwrap_or(0)
 }
 
 /// How many calls began in each tenth of a second.
@@ -82,10 +93,9 @@ fn missed(seen: &Seen) -> usize {
     seen.tasks.iter().filter(|task| !task.completed).count()
 }
 
-/// The most of these times, which are in order, that lie within any tenth of a second since the service is back.
-#[must_use]
-pub fn most_in_a_tenth(back: f64, times: impl Iterator<Item = f64>) -> usize {
-    let after: Vec<_> = times.filter(|at| *at >= back).collect();
+/// For each of these times, which are in order, since the service is back: how many lie in the tenth of a second that it ends.
+fn tenths(back: f64, times: &[f64]) -> Vec<usize> {
+    let after = &times[times.partition_point(|at| *at < back)..];
     let mut first = 0;
     let within = |(nth, at): (usize, &f64)| {
         while after[first] <= at - TENTH {
@@ -93,7 +103,7 @@ pub fn most_in_a_tenth(back: f64, times: impl Iterator<Item = f64>) -> usize {
         }
         nth + 1 - first
     };
-    after.iter().enumerate().map(within).max().unwrap_or(0)
+    after.iter().enumerate().map(within).collect()
 }
 
 /// Calls under a key that the service had done before.
@@ -135,5 +145,55 @@ impl Open {
     fn at(&self, at: f64) -> usize {
         let until = |times: &Vec<f64>| times.partition_point(|time| *time <= at);
         until(&self.submitted) - until(&self.ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outage::{Call, Task};
+
+    fn seen(calls: &[f64], tasks: &[(f64, Option<f64>)]) -> Seen {
+        let call = |(nth, began): (usize, &f64)| Call { began: *began, key: nth.to_string(), done: true };
+        let task = |(submitted, ended): &(f64, Option<f64>)| Task {
+            submitted: *submitted,
+            deadline: None,
+            ended: *ended,
+            completed: ended.is_some(),
+        };
+        Seen {
+            died: 10.0,
+            back: 20.0,
+            calls: calls.iter().enumerate().map(call).collect(),
+            tasks: tasks.iter().map(task).collect(),
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_a_second_is_any_one_and_not_one_of_a_grid() {
+        let seen = seen(&[19.99, 20.06, 20.09, 20.12, 20.155, 20.3], &[]);
+        let began: Vec<_> = seen.calls.iter().map(|call| call.began).collect();
+        assert_eq!(tenths(seen.back, &began), [1, 2, 3, 4, 1]);
+        assert_eq!(by_tenths(&seen)[199..], [1, 2, 2, 0, 1]);
+    }
+
+    #[test]
+    fn a_backlog_is_drained_when_as_few_are_open_as_before() {
+        let plan = Plan { rate_after: 0, ..Plan::default() };
+        let waited = (0..30_u32).map(|nth| (15.0, Some(21.0 + f64::from(nth))));
+        let seen = seen(&[], &waited.collect::<Vec<_>>());
+        // Ten may be left: it is so when the twentieth ends.
+        assert_eq!(drain(&plan, &seen), (30.0, 20.0));
+    }
+
+    #[test]
+    fn what_has_no_end_is_lost_and_what_was_done_twice_is_doubled() {
+        let mut seen = seen(&[1.0, 2.0, 3.0], &[(1.0, Some(2.0)), (2.0, None)]);
+        seen.calls[2].key = "0".into();
+        let figures = figures(&Plan::default(), &seen, "x");
+        let value =
+            |what: &str| figures.iter().find(|figure| figure.name.contains(what)).map(|figure| figure.value);
+        assert_eq!((value("lost"), value("doubled")), (Some(1.0), Some(1.0)));
     }
 }

@@ -39,10 +39,17 @@ pub struct Plan {
     pub how: Away,
     /// How long a call takes that goes well.
     pub call: Duration,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How long the breaker is open the first time, and at most.
+    pub open_for: [Duration; 2],
     /// Whether work that waited comes back in a ramp.
     pub ramped: bool,
     /// Whether calls cross a socket, in real time.
     pub wire: bool,
+    /// Whether the engine has tokio's clock in real time, too, and not the coarse one that programs have: to tell its jitter
+    /// from others.
+    pub fine_clock: bool,
     /// The seed of what is random.
     pub seed: u64,
 }
@@ -51,8 +58,6 @@ pub struct Plan {
 pub const THRESHOLD: u32 = 10;
 /// Attempts that may run at a time.
 pub const CONCURRENT: usize = 50;
-/// How long a call may take.
-pub const TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a task may take, in seconds, by turns; the last has no deadline.
 pub const DEADLINES: [Option<u64>; 5] = [Some(30), Some(120), Some(300), Some(900), None];
 
@@ -66,22 +71,27 @@ impl Default for Plan {
             away: Duration::from_secs(60),
             how: Away::Refusing,
             call: Duration::from_millis(20),
+            timeout: Duration::from_secs(2),
+            open_for: [5, 10].map(Duration::from_secs),
             ramped: true,
             wire: false,
+            fine_clock: false,
             seed: 1,
         }
     }
 }
 
 impl Plan {
-    /// A shorter one over a socket, in real time: 6 000 tasks come while the service is away.
+    /// A shorter one over a socket, in real time: as many tasks come, in less time, and the breaker has half the times.
     #[must_use]
     pub fn real() -> Self {
         Self {
             rate: 300,
             rate_after: 120,
             well: Duration::from_secs(10),
-            away: Duration::from_secs(20),
+            away: Duration::from_secs(40),
+            timeout: Duration::from_secs(1),
+            open_for: [2_500, 5_000].map(Duration::from_millis),
             wire: true,
             ..Self::default()
         }

@@ -105,6 +105,8 @@ mod guide {
     struct Undo;
     #[doc = include_str!("../../../docs/guide/deadlines-and-recovery.md")]
     struct DeadlinesAndRecovery;
+    #[doc = include_str!("../../../docs/guide/when-a-service-is-down.md")]
+    struct WhenAServiceIsDown;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]
