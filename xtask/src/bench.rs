@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn command(args: &Args) -> Cmd {
     // What changes how the library is built is measured without peers, and the peers without it.
     let features = match &*args.name {
-        alone @ ("engine" | "telemetry" | "simulate") => alone,
+        alone @ ("engine" | "outage" | "telemetry" | "simulate") => alone,
         _ => "peers",
     };
     let run = Cmd::cargo("run --locked --profile bench --features").args(&[features, "-p", PACKAGE]);

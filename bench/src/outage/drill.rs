@@ -1,156 +1,149 @@
-//! The drill itself.
+//! The drill itself: the same in virtual and in real time.
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Result;
 use steadfast::resilience::breaker::State;
-use steadfast::resilience::clock::{Clock, Moment};
+use steadfast::resilience::clock::Clock;
 use steadfast::resilience::{Breaker, Pipeline, Retry};
-use steadfast::{Engine, Failure, Outcome, Service, Settings, Workflow};
+use steadfast::{Engine, Service, Settings, TaskId, TaskState, What, Workflow};
 use tokio::task::JoinSet;
 
-use super::{Away, CONCURRENT, Call, DEADLINES, Plan, Seen, THRESHOLD, TIMEOUT, Task};
-
-/// A service that is up, refuses, or hangs, and writes every call down.
-#[derive(Clone)]
-struct Remote {
-    clock: Clock,
-    began: Moment,
-    takes: Duration,
-    state: Arc<AtomicU8>,
-    book: Arc<Mutex<Vec<Call>>>,
-}
+use super::remote::{Remote, Watch, locked};
+use super::{CONCURRENT, DEADLINES, Plan, Seen, THRESHOLD, Task};
 
 /// The workflows, by deadline.
 const NAMES: [&str; DEADLINES.len()] =
     ["half-a-minute", "two-minutes", "five-minutes", "a-quarter", "whenever"];
 
-const UP: u8 = 0;
-const REFUSES: u8 = 1;
-const HANGS: u8 = 2;
+/// So long is looked on when nobody waits any more.
+const LOOKS_ON: f64 = 10.0;
 
-impl Remote {
-    fn set(&self, state: u8) {
-        self.state.store(state, Ordering::SeqCst);
-    }
-
-    fn at(&self) -> f64 {
-        self.clock.now().since(self.began).as_secs_f64()
-    }
-
-    fn note(&self, began: f64, key: String, done: bool) {
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
-        book.push(Call { began, key, done });
-    }
-
-    async fn call(self, key: String) -> Result<(), Failure> {
-        let began = self.at();
-        match self.state.load(Ordering::SeqCst) {
-            REFUSES => {
-                self.note(began, key, false);
-                Err(Failure::refused("unreachable", "the connection was refused"))
-            }
-            HANGS => {
-                self.note(began, key, false);
-                std::future::pending().await
-            }
-            _ => {
-                self.clock.sleep(self.takes).await;
-                self.note(began, key, true);
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Runs the drill on an engine at this address, whose time is tokio's.
+/// Runs the drill on an engine at this address. In virtual time all time is tokio's; in real time the engine has the clock that
+/// programs have.
 ///
 /// # Errors
-/// The engine's.
+/// The engine's, and those of the service's socket.
 pub async fn run(plan: &Plan, address: &str) -> Result<Seen> {
-    let clock = Clock::tokio();
-    let began = clock.now();
-    let at = {
-        let clock = clock.clone();
-        move || clock.now().since(began).as_secs_f64()
-    };
-    let remote =
-        Remote { clock: clock.clone(), began, takes: plan.call, state: Arc::default(), book: Arc::default() };
+    let watch = Watch::start();
+    let clock = if plan.wire && !plan.fine_clock { Clock::system() } else { Clock::tokio() };
+    let remote = Remote::start(plan, &watch)?;
     let probes = Arc::new(AtomicUsize::new(0));
-    let flows = flows(plan, &remote, &probes)?;
+    let flows = flows(plan, &clock, &remote, &probes)?;
     let mut settings = Settings::default();
     settings.most_owned = 20_000;
-    let mut engine = Engine::builder(address).clock(clock.clone()).settings(settings);
+    let mut engine = Engine::builder(address).clock(clock).settings(settings);
     for flow in &flows {
         engine = engine.workflow(flow);
     }
     let engine = engine.start().await?;
-
-    let mut seen = Seen {
-        died: plan.well.as_secs_f64(),
-        back: (plan.well + plan.away).as_secs_f64(),
-        ..Seen::default()
-    };
-    let mut tasks = JoinSet::new();
-    let (mut due, mut nth) = (0.0, 0_usize);
-    let down = match plan.how {
-        Away::Refusing => REFUSES,
-        Away::Hanging => HANGS,
-    };
-    // Until nobody waits any more, and ten seconds on.
-    let mut quiet_since = None;
-    loop {
-        let now = at();
-        if now < due {
-            clock.sleep(Duration::from_secs_f64(due - now)).await;
-        }
-        let now = at();
-        remote.set(if now >= seen.died && now < seen.back { down } else { UP });
-        if now >= seen.back {
-            let few = f64::from(plan.rate_after) * plan.call.as_secs_f64() * 3.0 + 10.0;
-            #[expect(clippy::cast_precision_loss, reason = "some thousands")]
-            match quiet_since {
-                None if (tasks.len() as f64) < few => quiet_since = Some(now),
-                Some(since) if now - since > 10.0 => break,
-                _ => {}
-            }
-        }
-        let rate = if now < seen.back { plan.rate } else { plan.rate_after };
-        due += 1.0 / f64::from(rate);
-        let (engine, flow, at) = (engine.clone(), flows[nth % flows.len()].clone(), at.clone());
-        let deadline = DEADLINES[nth % flows.len()];
-        tasks.spawn(async move {
-            let submitted = at();
-            let task = engine.submit(&flow, &nth).await?;
-            // What counts from the store's clock, which has whole milliseconds.
-            let deadline = deadline.map(|seconds| submitted + Duration::from_secs(seconds).as_secs_f64());
-            let outcome = task.outcome().await?;
-            let completed = matches!(outcome, Outcome::Completed(()));
-            anyhow::Ok(Task { submitted, deadline, ended: Some(at()), completed })
-        });
-        while let Some(done) = tasks.try_join_next() {
-            seen.tasks.push(done??);
-        }
-        nth += 1;
-    }
-    while let Some(done) = tasks.join_next().await {
-        seen.tasks.push(done??);
-    }
+    let mut seen = load(plan, &watch, &remote, &engine, &flows).await?;
     engine.shut_down().await?;
-    seen.calls = std::mem::take(&mut *remote.book.lock().unwrap_or_else(PoisonError::into_inner));
-    seen.calls.sort_by(|one, other| one.began.total_cmp(&other.began));
+    (seen.calls, seen.sent) = (remote.calls(), remote.sent());
     seen.probes = probes.load(Ordering::SeqCst);
     Ok(seen)
 }
 
+/// Submits tasks at the plan's rates, takes the service away and gives it back, and waits for every task.
+async fn load(
+    plan: &Plan,
+    watch: &Watch,
+    remote: &Remote,
+    engine: &Engine,
+    flows: &[Workflow<usize, ()>],
+) -> Result<Seen> {
+    let mut seen = Seen { died: f64::INFINITY, back: f64::INFINITY, ..Seen::default() };
+    let (dies, returns) = (plan.well.as_secs_f64(), (plan.well + plan.away).as_secs_f64());
+    let few = f64::from(plan.rate_after) * plan.call.as_secs_f64() * 3.0 + 10.0;
+    let ends = Ends::listen(engine, watch);
+    let mut submissions = JoinSet::new();
+    let (mut due, mut quiet_since, mut submitted) = (0.0, None, 0_usize);
+    loop {
+        watch.sleep_until(due).await;
+        let now = watch.at();
+        if now >= dies && seen.died.is_infinite() {
+            remote.set(Some(plan.how));
+            seen.died = watch.at();
+        }
+        if now >= returns && seen.back.is_infinite() {
+            seen.back = watch.at();
+            remote.set(None);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+        match quiet_since {
+            None if seen.back.is_finite() && ((submitted - ends.count()) as f64) < few => {
+                quiet_since = Some(now)
+            }
+            Some(since) if now - since > LOOKS_ON => break,
+            _ => {}
+        }
+        due += 1.0 / f64::from(if now < returns { plan.rate } else { plan.rate_after });
+        let (engine, flow, nth) = (engine.clone(), flows[submitted % flows.len()].clone(), submitted);
+        submissions.spawn(async move {
+            let id = engine.submit(&flow, &nth).await?.id();
+            anyhow::Ok((id, Task::submitted(now, DEADLINES[nth % DEADLINES.len()])))
+        });
+        submitted += 1;
+    }
+    // What has not ended long after all should have is lost.
+    let last = watch.at() + plan.patience().as_secs_f64();
+    while ends.count() < submitted && watch.at() < last {
+        watch.sleep(Duration::from_secs(1)).await;
+    }
+    while let Some(submission) = submissions.join_next().await {
+        let (id, task) = submission??;
+        seen.tasks.push(match ends.of(id) {
+            Some((at, completed)) => task.ended(at, completed),
+            None => task,
+        });
+    }
+    Ok(seen)
+}
+
+/// When tasks ended, and whether they completed: as the engine tells it. To wait for each of some thousand tasks would cost
+/// more than the tasks.
+#[derive(Clone)]
+struct Ends(Arc<Mutex<HashMap<TaskId, (f64, bool)>>>);
+
+impl Ends {
+    fn listen(engine: &Engine, watch: &Watch) -> Self {
+        let (ends, watch, mut events) = (Self(Arc::default()), watch.clone(), engine.events());
+        let told = ends.clone();
+        drop(tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                if let What::Task(state) = event.what
+                    && state.is_at_rest()
+                {
+                    locked(&told.0).insert(event.task, (watch.at(), state == TaskState::Completed));
+                }
+            }
+        }));
+        ends
+    }
+
+    fn count(&self) -> usize {
+        locked(&self.0).len()
+    }
+
+    fn of(&self, task: TaskId) -> Option<(f64, bool)> {
+        locked(&self.0).get(&task).copied()
+    }
+}
+
 /// One workflow for each deadline, all of one step at one service.
-fn flows(plan: &Plan, remote: &Remote, probes: &Arc<AtomicUsize>) -> Result<Vec<Workflow<usize, ()>>> {
+fn flows(
+    plan: &Plan,
+    clock: &Clock,
+    remote: &Remote,
+    probes: &Arc<AtomicUsize>,
+) -> Result<Vec<Workflow<usize, ()>>> {
     let seen = Arc::clone(probes);
     let breaker = Breaker::consecutive(THRESHOLD)
-        .open_for(Duration::from_secs(5))
-        .growing_to(Duration::from_secs(10))
+        .open_for(plan.open_for[0])
+        .growing_to(plan.open_for[1])
         .seed(plan.seed)
         .on_change(move |change| {
             if change.to == State::HalfOpen {
@@ -159,8 +152,8 @@ fn flows(plan: &Plan, remote: &Remote, probes: &Arc<AtomicUsize>) -> Result<Vec<
         });
     let retry = Retry::exponential().max_retries(8);
     let pipeline = Pipeline::builder("warehouse")
-        .clock(remote.clock.clone())
-        .attempt_timeout(TIMEOUT)
+        .clock(clock.clone())
+        .attempt_timeout(plan.timeout)
         .retry(retry)
         .breaker(breaker)
         .seed(plan.seed)

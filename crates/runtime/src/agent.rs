@@ -103,8 +103,8 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         pulse: pulse.clone(),
     });
     let pipeline = workflow.service(dispatch.step).pipeline();
-    if let Some(wait) = begins_at.map(|at| at.since(shared.clock.now())).filter(|wait| !wait.is_zero()) {
-        shared.clock.sleep(wait).await;
+    if let Some(at) = begins_at.filter(|at| *at > shared.clock.now()) {
+        shared.clock.sleep_until(at).await;
     }
     let left = dispatch.complete_by.since(shared.now());
     if left.is_zero() {

@@ -124,6 +124,8 @@ mod guide {
     struct Alerts;
     #[doc = include_str!("../../../docs/guide/limits-and-fairness.md")]
     struct LimitsAndFairness;
+    #[doc = include_str!("../../../docs/guide/when-a-service-is-down.md")]
+    struct WhenAServiceIsDown;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

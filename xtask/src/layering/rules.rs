@@ -154,6 +154,7 @@ pub(crate) const RULES: &[Rule] = &[
             "steadfast-runtime",
             "steadfast-store",
             "steadfast-store-sqlite",
+            "steadfast-testkit",
         ],
         never: &[],
         own_lints: Some("counting allocations takes a GlobalAlloc, which is an unsafe trait"),

@@ -194,6 +194,15 @@ impl Clock {
         }
     }
 
+    /// A future that is ready at this moment of this clock, or at once if that has passed. It measures more finely than
+    /// [`now`](Self::now): a wait from a coarse `now` ends up to 4 ms late, by another part of them each time, which is
+    /// much for what is to come evenly spaced.
+    #[cfg(feature = "tokio")]
+    pub fn sleep_until(&self, moment: Moment) -> Sleep {
+        let now = if self.is_system() { Moment(fine_nanos()) } else { self.now() };
+        self.sleep(moment.since(now))
+    }
+
     /// Holds this thread for `wait`, or until the caller cancels. On a virtual clock it moves the clock instead.
     pub(crate) fn block(&self, wait: Duration, cancel: Option<&Cancel>) {
         #[cfg(any(test, feature = "test-util"))]
@@ -254,6 +263,18 @@ fn coarse_nanos() -> u64 {
     time.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.unsigned_abs())
 }
 
+/// On the scale of the coarse one, which is never ahead of it.
+#[cfg(all(target_os = "linux", feature = "tokio"))]
+fn fine_nanos() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.unsigned_abs().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.unsigned_abs())
+}
+
+#[cfg(all(not(target_os = "linux"), feature = "tokio"))]
+fn fine_nanos() -> u64 {
+    coarse_nanos()
+}
+
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
 fn coarse_nanos() -> u64 {
@@ -273,6 +294,17 @@ mod tests {
         assert_eq!(Moment::ZERO.since(Moment::FAR), Duration::ZERO);
         assert_eq!(Moment::FAR + Duration::MAX, Moment::FAR);
         assert_eq!(Moment::from_nanos(5) + Duration::from_nanos(2), Moment::from_nanos(7));
+    }
+
+    #[test]
+    #[cfg(feature = "tokio")]
+    fn the_fine_clock_has_the_scale_of_the_coarse_one_and_is_ahead_of_it() {
+        for _ in 0..1_000 {
+            let (coarse, fine, later) = (coarse_nanos(), fine_nanos(), coarse_nanos());
+            assert!(coarse <= fine, "{coarse} {fine}");
+            // A kernel's tick is 10 ms at most; a machine that is busy may stand still in between.
+            assert!(fine.saturating_sub(later) <= 11_000_000, "{fine} {later}");
+        }
     }
 
     #[test]

@@ -136,21 +136,25 @@ impl<S: Store> Scheduler<S> {
 
     // ---- tasks out of memory ----
 
-    /// Where a task may be put that has nothing to do but to wait for services: the one that it waits for, if it is one and
-    /// its gate is shut, and until when.
+    /// Where a task may be put that has nothing to do but to wait for services: the one that it waits for, if it is one, and until
+    /// when. `None` while a gate is open for it: it stands in line there, and may be the next to probe.
     pub(super) fn waits_at_gate(&self, owned: &Owned) -> Option<(Option<Arc<str>>, Time)> {
         let mut services = owned.parked().map(|step| owned.workflow.service(step).name());
         let first = services.next()?;
         let (service, gate) = self.gates.get_key_value(first)?;
-        let others = services.any(|other| other != first);
-        let again = self.shared.now() + LONGEST_WAIT;
-        let due = owned.next_due();
-        match gate.is_shut() {
-            false => None,
-            // It can be found by one service only: it looks for itself after a while.
-            true if others => Some((None, due.map_or(again, |due| due.min(again)))),
-            true => Some((Some(Arc::clone(service)), due.unwrap_or(Time::from_millis(u64::MAX)))),
+        let is_shut = |name: &str| self.gates.get(name).is_some_and(Gate::is_shut);
+        let mut others = services.filter(|other| *other != first).peekable();
+        let is_alone = others.peek().is_none();
+        if !gate.is_shut() || !others.all(is_shut) {
+            return None;
         }
+        let due = owned.next_due();
+        if is_alone {
+            return Some((Some(Arc::clone(service)), due.unwrap_or(Time::from_millis(u64::MAX))));
+        }
+        // It can be found by one service only: it looks for itself after a while.
+        let again = self.shared.now() + LONGEST_WAIT;
+        Some((None, due.map_or(again, |due| due.min(again))))
     }
 
     /// A task is out of memory: nobody waits for it in line, and its service's gate knows that it is parked.

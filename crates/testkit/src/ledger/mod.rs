@@ -18,9 +18,9 @@ pub(crate) use book::Book;
 pub(crate) use book::{Open, Taker};
 pub use entry::{Ending, Entry};
 
-/// The most calls that a ledger keeps. Ten times the busiest test that makes sense to read; later calls are served and
-/// counted, but not written down, and assertions say so instead of passing on what they cannot see.
-pub const MAX_ENTRIES: usize = 10_000;
+/// The most calls that a ledger keeps: twice those of an outage of a minute, with all that waited for its end; later calls are
+/// served and counted, but not written down, and assertions say so instead of passing on what they cannot see.
+pub const MAX_ENTRIES: usize = 50_000;
 
 /// The calls of a service, in the order in which they came.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use steadfast_engine::{StepId, Time};
@@ -174,15 +173,14 @@ impl Line {
 
     /// By rank, without those whose deadline is before this time.
     pub(super) fn in_reach(&self, from: Time) -> impl Iterator<Item = Place> {
-        let mut after = Bound::Unbounded;
+        let mut rest = self.places.range(..);
         std::iter::from_fn(move || {
             loop {
-                let place = *self.places.range((after, Bound::Unbounded)).next()?;
+                let place = *rest.next()?;
                 if place.rank.deadline >= from {
-                    after = Bound::Excluded(place);
                     return Some(place);
                 }
-                after = Bound::Included(Place::first_of(Rank { deadline: from, ..place.rank }));
+                rest = self.places.range(Place::first_of(Rank { deadline: from, ..place.rank })..);
             }
         })
     }
