@@ -49,18 +49,6 @@ impl World {
     }
 }
 
-async fn submit<S: Store>(
-    node: &Node<S>,
-    workflow: &Arc<Workflow>,
-    tasks: usize,
-) -> Vec<steadfast_store::TaskId> {
-    let mut all = Vec::new();
-    for _ in 0..tasks {
-        all.push(node.submit(new(workflow)).await.unwrap().task);
-    }
-    all
-}
-
 /// Runs until the service's breaker is open and everybody is parked.
 async fn break_it(
     world: &World,
@@ -189,7 +177,7 @@ async fn a_store_that_is_away_keeps_no_breaker_from_opening() {
     let store = Flaky::new(world.store.clone(), 7, 300);
     let node = node_with(store.clone(), &workflow, quick()).await;
     world.is_up(false);
-    let tasks = submit_all(&node, &workflow, 20).await;
+    let tasks = submit(&node, &workflow, 20).await;
     sleep(s(15)).await;
     let called = books.calls("a");
     assert!(called <= 20, "{called}");
@@ -202,7 +190,8 @@ async fn a_store_that_is_away_keeps_no_breaker_from_opening() {
     assert_eq!(node.circuits().await.unwrap()[0].state, "closed");
 }
 
-async fn submit_all<S: Store>(
+/// Submits until so many are taken, by a store that may fail.
+async fn submit<S: Store>(
     node: &Node<S>,
     workflow: &Arc<Workflow>,
     tasks: usize,
