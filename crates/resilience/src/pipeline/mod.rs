@@ -171,12 +171,6 @@ impl Pipeline {
         flow::Flow::new(self.source.hold(), None)
     }
 
-    /// How long one attempt may take.
-    #[cfg(feature = "simulate")]
-    pub(crate) fn attempt_timeout(&self) -> Option<Duration> {
-        self.source.hold().attempt_timeout
-    }
-
     fn fixed(inner: Inner) -> Self {
         Self { name: Arc::clone(&inner.name), source: Source::Fixed(Arc::new(inner)) }
     }
