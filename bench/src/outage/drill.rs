@@ -75,7 +75,7 @@ async fn load(
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         match quiet_since {
             None if seen.back.is_finite() && ((submitted - ends.count()) as f64) < few => {
-                quiet_since = Some(now)
+                quiet_since = Some(now);
             }
             Some(since) if now - since > LOOKS_ON => break,
             _ => {}

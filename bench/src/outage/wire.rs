@@ -84,7 +84,7 @@ impl Wire {
     /// The one that was used last, unless it was closed meanwhile.
     fn idle_connection(&self) -> Option<Connection> {
         let mut idle = locked(&self.idle);
-        std::iter::from_fn(|| idle.pop()).find(|connection| connection.is_ready())
+        std::iter::from_fn(|| idle.pop()).find(Connection::is_ready)
     }
 
     async fn connect(&self) -> Result<Connection> {

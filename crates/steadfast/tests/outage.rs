@@ -133,7 +133,7 @@ async fn beside(is_dead: bool) -> (usize, f64) {
     // It is dead, and its tasks wait for it outside of the memory.
     if is_dead {
         assert!(dead.calls().len() <= 10 + 50 + 3, "{}", dead.calls().len());
-        let waits = tasks.iter().skip(3).step_by(4).skip(100).next().unwrap().1.status().await.unwrap();
+        let waits = tasks.iter().skip(3).step_by(4).nth(100).unwrap().1.status().await.unwrap();
         assert_eq!(waits.steps[0].state, StepState::Parked, "{waits:?}");
     }
     engine.shut_down().await.unwrap();

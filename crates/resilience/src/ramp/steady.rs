@@ -57,7 +57,7 @@ impl Steady {
         let median = f64::from(*counts.get(counts.len() / 2)?);
         #[expect(clippy::cast_precision_loss, reason = "a rate")]
         let mean = sum as f64 / counts.len() as f64;
-        (sum > 0).then(|| if median > 0.0 { median } else { mean })
+        (sum > 0).then_some(if median > 0.0 { median } else { mean })
     }
 }
 
