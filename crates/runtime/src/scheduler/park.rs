@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Block, Event, StepId, Time};
+use steadfast_engine::{Block, Event, Head, StepId, Time};
 use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Store, TaskId};
 
@@ -65,7 +65,7 @@ impl<S: Store> Scheduler<S> {
 
     pub(super) fn unparked(&mut self, service: &str, claimed: Result<Vec<Claimed>, Error>) {
         if let Some(gate) = self.gates.get_mut(service) {
-            let rank = |task: &Claimed| Rank::new(task.stored.priority, task.stored.task.head().deadline);
+            let rank = |task: &Claimed| rank_of(task.stored.priority, task.stored.task.head());
             let ranked = |came: &Vec<Claimed>| came.iter().map(|task| (task.stored.id, rank(task))).collect();
             gate.fetched(claimed.as_ref().ok().map(ranked));
         }
@@ -172,8 +172,13 @@ impl<S: Store> Scheduler<S> {
 }
 
 fn place(gate: &mut Gate, id: TaskId, owned: &Owned, step: StepId) -> Place {
-    let rank = Rank::new(owned.priority, owned.task.head().deadline);
+    let rank = rank_of(owned.priority, owned.task.head());
     gate.place(rank, (&owned.namespace, owned.workflow.name()), id, step)
+}
+
+/// A deadline is for the way forward: what is undone has none.
+fn rank_of(priority: i8, head: &Head) -> Rank {
+    Rank::new(priority, head.deadline.filter(|_| head.ending.is_none()))
 }
 
 fn refused(step: StepId) -> Event {

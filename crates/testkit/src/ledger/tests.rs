@@ -155,7 +155,7 @@ fn a_full_ledger_counts_on_and_says_what_it_does_not_know() {
     }
     let ledger = bench.book.ledger();
     assert_eq!((ledger.entries().len(), ledger.left_out()), (MAX_ENTRIES, 2));
-    ledger.assert_attempts(10_002);
+    ledger.assert_attempts(50_002);
     for assertion in [
         &(|| drop(ledger.assert_one_key().clone())) as &dyn Fn(),
         &|| drop(ledger.assert_at_most_at_once(1).clone()),
