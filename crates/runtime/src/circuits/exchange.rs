@@ -54,9 +54,7 @@ impl<S: Store> InStore<S> {
                 return Ok(news);
             }
             let services: Vec<_> = batch.iter().map(|circuit| Arc::clone(&circuit.service)).collect();
-            steadfast_store::failpoint!("circuit.before_keep");
             let kept = self.shared.store.keep(batch).await?;
-            steadfast_store::failpoint!("circuit.after_keep");
             for ((nth, service), kept) in written.into_iter().zip(services).zip(kept) {
                 match kept {
                     Kept::Done(_) => self.is_told(&service),
