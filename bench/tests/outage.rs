@@ -1,7 +1,5 @@
 //! The outage drill in virtual time: what the design promises, and that the drill can fail.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use steadfast_bench::figure::Figure;
 use steadfast_bench::outage::{Away, Plan, drill, judge};
 
