@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId};
+use steadfast_resilience::clock::Moment;
 use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
@@ -13,7 +14,7 @@ use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 use crate::handler::{Fault, PANIC, Work, call};
 use crate::judge::is_done;
 use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
-use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT, Turn};
+use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT};
 use crate::shared::Shared;
 use crate::stats::count;
 use crate::workflow::{Known, Workflow};
@@ -39,7 +40,7 @@ pub(crate) struct Order {
     /// What of the rest has to be read: the input (`None`) and the outputs of steps.
     pub(crate) missing: Vec<Option<StepId>>,
     /// When it may call; `None` for at once.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) begins_at: Option<Moment>,
 }
 
 /// How an attempt ended.
@@ -86,7 +87,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing, turn } = order;
+    let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
@@ -102,8 +103,8 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         pulse: pulse.clone(),
     });
     let pipeline = workflow.service(dispatch.step).pipeline();
-    if let Some(turn) = turn {
-        turn.comes(&shared.clock).await;
+    if let Some(at) = begins_at.filter(|at| *at > shared.clock.now()) {
+        shared.clock.sleep_until(at).await;
     }
     let left = dispatch.complete_by.since(shared.now());
     if left.is_zero() {

@@ -199,14 +199,8 @@ impl Clock {
     /// much for what is to come evenly spaced.
     #[cfg(feature = "tokio")]
     pub fn sleep_until(&self, moment: Moment) -> Sleep {
-        self.sleep(moment.since(self.fine_now()))
-    }
-
-    /// [`now`](Self::now), measured as finely as the machine can.
-    #[cfg(feature = "tokio")]
-    #[must_use]
-    pub fn fine_now(&self) -> Moment {
-        if self.is_system() { Moment(fine_nanos()) } else { self.now() }
+        let now = if self.is_system() { Moment(fine_nanos()) } else { self.now() };
+        self.sleep(moment.since(now))
     }
 
     /// Holds this thread for `wait`, or until the caller cancels. On a virtual clock it moves the clock instead.

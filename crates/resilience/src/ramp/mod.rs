@@ -23,12 +23,10 @@
 mod steady;
 #[cfg(test)]
 mod tests;
-mod window;
 
 use std::time::Duration;
 
 pub use steady::Steady;
-pub use window::Window;
 
 use crate::clock::{Moment, nanos};
 use crate::random::Rng;
@@ -115,13 +113,6 @@ impl Ramp {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.cap.is_some_and(|cap| self.rate() >= cap)
-    }
-
-    /// How many calls may begin in any tenth of a second when it gives what it can; `None` where nothing is known of before.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, and not below zero")]
-    pub fn most_in_a_tenth(&self) -> Option<usize> {
-        self.cap.map(|cap| (cap * window::TENTH.as_secs_f64()) as usize)
     }
 
     fn spacing(&self) -> Duration {

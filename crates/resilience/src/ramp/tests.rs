@@ -125,29 +125,3 @@ fn a_quiet_service_has_its_mean() {
     let rate = steady.per_second(at(60_000)).unwrap();
     assert!((0.05..0.15).contains(&rate), "{rate}");
 }
-
-#[test]
-fn a_window_has_no_more_in_any_tenth_whatever_comes_together() {
-    let mut window = Window::default();
-    assert_eq!((0..100).filter(|_| window.begin(at(0)).is_ok()).count(), 100, "nothing is limited");
-    window.set(Some(3));
-    let ms = Duration::from_millis;
-    // A crowd comes at once, and each goes as soon as it may.
-    let (mut now, mut begun) = (at(1_000), Vec::new());
-    while begun.len() < 30 {
-        match window.begin(now) {
-            Ok(()) => begun.push(now),
-            Err(next) => {
-                assert!(next > now);
-                now = next;
-            }
-        }
-    }
-    for (nth, began) in begun.iter().enumerate() {
-        let within = begun[nth..].iter().take_while(|other| other.since(*began) < ms(100)).count();
-        assert!(within <= 3, "{within} from {began:?}");
-    }
-    assert_eq!(begun[29].since(begun[0]), ms(900));
-    window.set(Some(0));
-    assert!(window.begin(now + ms(100)).is_ok(), "one at least");
-}

@@ -206,14 +206,14 @@ impl<S: Store> Scheduler<S> {
         let attempt = dispatch.attempt;
         let now = self.shared.clock.now();
         let gate = self.gates.get_mut(owned.workflow.service(dispatch.step).name());
-        let turn = gate.and_then(|gate| gate.turn(id, dispatch.step, now));
+        let begins_at = gate.and_then(|gate| gate.calls_at(id, dispatch.step, now));
         let order = Order {
             task: id,
             workflow: Arc::clone(&owned.workflow),
             calls_used: owned.task.step(dispatch.step).calls,
             known: owned.known.clone(),
             missing: owned.missing(dispatch.step, dispatch.undo),
-            turn,
+            begins_at,
             dispatch,
         };
         steadfast_store::failpoint!("dispatch.before");

@@ -10,22 +10,20 @@
 mod line;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{StepId, Time};
 use steadfast_resilience::breaker::State;
 use steadfast_resilience::clock::Moment;
-use steadfast_resilience::ramp::{Ramp, Steady, Window};
+use steadfast_resilience::ramp::{Ramp, Steady};
 use steadfast_resilience::{Breaker, Limit, Pipeline};
 use steadfast_store::TaskId;
 
 use line::Line;
 pub(super) use line::{Place, Rank};
-pub(crate) use turn::Turn;
 
 use crate::circuits::Release;
 use crate::service::Service;
@@ -85,8 +83,6 @@ pub(super) struct Gate {
     /// When those call that probe or that the ramp let go, and how long that takes when it goes well.
     turns: HashMap<(TaskId, StepId), Moment>,
     takes: Duration,
-    /// Calls of a ramp as they begin.
-    window: Arc<Mutex<Window>>,
     /// A deadline before this time can hardly be met any more.
     in_reach: Time,
     steady: Steady,
@@ -130,7 +126,6 @@ impl Gate {
             probed: HashSet::new(),
             turns: HashMap::new(),
             takes: Duration::ZERO,
-            window: Arc::default(),
             in_reach: Time::from_millis(0),
             steady: Steady::default(),
             before: None,
@@ -189,12 +184,8 @@ impl Gate {
                 if all_gone && ramp.ends_at(now) <= now {
                     self.phase = Phase::Flowing;
                 }
-                self.limit_window();
             }
-            (Phase::Shut | Phase::Probing, true) => {
-                self.reopen(now);
-                self.limit_window();
-            }
+            (Phase::Shut | Phase::Probing, true) => self.reopen(now),
             (_, false) => return self.close(now, state),
         }
         Vec::new()
@@ -348,7 +339,7 @@ impl Gate {
     }
 
     /// When an attempt may call that has a place; `None` for at once.
-    fn calls_at(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Moment> {
+    pub(super) fn calls_at(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Moment> {
         let turn = self.turns.get_mut(&(task, step))?;
         match &mut self.phase {
             Phase::Ramping(ramp) => {
@@ -357,20 +348,6 @@ impl Gate {
             }
             _ => Some(*turn),
         }
-    }
-
-    /// The turn of an attempt that has a place; `None` if it may call at once.
-    pub(super) fn turn(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Turn> {
-        let at = self.calls_at(task, step, now)?;
-        Some(Turn { at, window: Arc::clone(&self.window) })
-    }
-
-    fn limit_window(&self) {
-        let most = match &self.phase {
-            Phase::Ramping(ramp) => ramp.most_in_a_tenth(),
-            Phase::Flowing | Phase::Shut | Phase::Probing => None,
-        };
-        self.window.lock().unwrap_or_else(PoisonError::into_inner).set(most);
     }
 
     /// Takes a place for an attempt that runs already.
