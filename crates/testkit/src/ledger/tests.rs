@@ -162,11 +162,11 @@ fn a_full_ledger_counts_on_and_says_what_it_does_not_know() {
         &|| drop(ledger.assert_nothing_after(ms(1)).clone()),
         &|| drop(ledger.assert_waits(&[]).clone()),
         &|| drop(ledger.assert_endings(&[]).clone()),
-        &|| drop(ledger.only(|_| true).assert_attempts(10_002).clone()),
+        &|| drop(ledger.only(|_| true).assert_attempts(50_002).clone()),
     ] {
         let said = words(assertion);
-        assert!(said.starts_with("the ledger is full: it keeps 10000 calls, and 2 more came."), "{said}");
-        assert!(said.ends_with("... and 2 more that are not shown: a ledger keeps 10000"), "{said}");
+        assert!(said.starts_with("the ledger is full: it keeps 50000 calls, and 2 more came."), "{said}");
+        assert!(said.ends_with("... and 2 more that are not shown: a ledger keeps 50000"), "{said}");
     }
 }
 
