@@ -93,7 +93,6 @@ pub(crate) const RULES: &[Rule] = &[
             never("rusqlite", "it knows the contract, and no store"),
             never("tokio-postgres", "it knows the contract, and no store"),
             never("axum", "it serves nothing"),
-            never("serde_json", "payloads are bytes to it: the front door knows their form"),
             never("anyhow", "a library has its own error type, by cause"),
         ],
         own_lints: None,
