@@ -24,7 +24,7 @@ const BUDGET_WAIT: Duration = Duration::from_secs(10);
 /// How long a step waits when its service is away for long, and there is neither a breaker that is open nor a hint.
 const LASTING_WAIT: Duration = Duration::from_secs(60);
 /// How far the machine's coarse clock and whole milliseconds can be apart.
-const CLOCK_STEP: Duration = Duration::from_millis(10);
+pub(crate) const CLOCK_STEP: Duration = Duration::from_millis(10);
 /// The most bytes of an error's words that are stored.
 const MOST_WORDS: usize = 500;
 

@@ -114,8 +114,7 @@ impl<S: Store> Node<S> {
         let parked = shared.store.parked().await?;
         let circuits = Circuits::new(&shared);
         circuits.round().await;
-        let releases = circuits::releases(&shared).await?;
-        let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked, &releases);
+        let scheduler = Scheduler::new(Arc::clone(&shared), open, &parked);
         let circuits = tokio::spawn(circuits.keep_going());
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));

@@ -190,6 +190,45 @@ async fn a_store_that_is_away_keeps_no_breaker_from_opening() {
     assert_eq!(node.circuits().await.unwrap()[0].state, "closed");
 }
 
+/// Work that comes and goes asks the store for circuits no more often than work that stays: twice a second.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_idle_again_and_again_reads_no_more_than_a_busy_one() {
+    let world = World::new();
+    let (workflow, _) = world.flow();
+    let store = Flaky::new(world.store.clone(), 7, 0);
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    assert_eq!(store.made("circuits"), 1, "read once at the start");
+    for _ in 0..100 {
+        let task = submit(&node, &workflow, 1).await[0];
+        node.at_rest(task).await.unwrap();
+        sleep(Duration::from_millis(20)).await;
+    }
+    let busy = store.made("circuits");
+    assert!((3..=7).contains(&busy), "{busy} reads in 2 s of one task after the other");
+    sleep(s(60)).await;
+    let idle = store.made("circuits") - busy;
+    assert!(idle <= 2, "{idle} reads in a minute of nothing to do");
+}
+
+/// A store whose circuits cannot be read when a node starts: it starts all the same, and hears of them later.
+#[tokio::test(start_paused = true)]
+async fn a_node_starts_without_circuits() {
+    let world = World::new();
+    let (node, workflow, _) = world.node().await;
+    let tasks = break_it(&world, &node, &workflow).await;
+    drop(node);
+    world.is_up(true);
+    let (workflow, books) = world.flow();
+    let store = Flaky::new(world.store.clone(), 7, 0);
+    store.fail_before("circuits");
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    assert!(!store.is_armed());
+    for task in tasks {
+        assert_eq!(node.at_rest(task).await.unwrap().task.state(), TaskState::Completed);
+    }
+    assert!(books.calls("a") > 0);
+}
+
 /// Submits until so many are taken, by a store that may fail.
 async fn submit<S: Store>(
     node: &Node<S>,

@@ -31,6 +31,9 @@ impl<S: Store> InStore<S> {
         let known = self.shared.store.circuits().await?;
         let mut known: HashMap<_, _> =
             known.into_iter().map(|circuit| (Arc::clone(&circuit.service), circuit)).collect();
+        for (service, circuit) in &known {
+            self.heard(service, Body::unpack(&circuit.body).release);
+        }
         let mut news: Vec<_> =
             offers.iter().map(|_| News { others: Vec::new(), probe: ProbeRight::NotAsked }).collect();
         let mut left: Vec<_> = (0..offers.len()).collect();
@@ -73,6 +76,13 @@ impl<S: Store> InStore<S> {
         }
         // The next round tells it.
         Ok(news)
+    }
+
+    /// What the store has of a gate is where that gate begins, and need not be told again.
+    fn heard(&self, service: &Arc<str>, release: super::Release) {
+        if self.shared.board.heard(service, release) {
+            self.told().insert(Arc::clone(service), release);
+        }
     }
 
     /// What a gate has to say that is not told yet.

@@ -37,7 +37,8 @@ const EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Board {
     has_work: AtomicBool,
-    /// What the gates have to say, by service.
+    works: Notify,
+    /// How releases stand, by service: as the store had them at first, then as the gates say.
     releases: Mutex<HashMap<Arc<str>, Release>>,
     changed: Notify,
     inbox: UnboundedSender<Inbox>,
@@ -45,13 +46,14 @@ pub(crate) struct Board {
 
 impl Board {
     pub(crate) fn new(inbox: UnboundedSender<Inbox>) -> Self {
-        Self { has_work: AtomicBool::new(false), releases: Mutex::default(), changed: Notify::new(), inbox }
+        let (has_work, works, changed) = (AtomicBool::new(false), Notify::new(), Notify::new());
+        Self { has_work, works, releases: Mutex::default(), changed, inbox }
     }
 
     /// Whether the node has anything to do.
     pub(crate) fn has_work(&self, has_work: bool) {
         if self.has_work.swap(has_work, Ordering::Relaxed) != has_work && has_work {
-            self.changed.notify_one();
+            self.works.notify_one();
         }
     }
 
@@ -61,7 +63,17 @@ impl Board {
         self.changed.notify_one();
     }
 
-    fn release(&self, service: &str) -> Option<Release> {
+    /// How a service's gate stood when its last node wrote it. `false` if this node knows better.
+    fn heard(&self, service: &Arc<str>, release: Release) -> bool {
+        let mut releases = self.releases();
+        let is_new = !releases.contains_key(service);
+        if is_new {
+            releases.insert(Arc::clone(service), release);
+        }
+        is_new
+    }
+
+    pub(crate) fn release(&self, service: &str) -> Option<Release> {
         self.releases().get(service).copied()
     }
 
@@ -102,16 +114,6 @@ pub struct CircuitRecord {
 pub(crate) async fn read<S: Store>(shared: &Shared<S>) -> Result<Vec<CircuitRecord>, Error> {
     let circuits = shared.store.circuits().await?;
     Ok(circuits.iter().map(|circuit| Body::unpack(&circuit.body).record(&circuit.service)).collect())
-}
-
-/// How releases stood when the last node stopped, by service.
-pub(crate) async fn releases<S: Store>(shared: &Shared<S>) -> Result<HashMap<Arc<str>, Release>, Error> {
-    let circuits = shared.store.circuits().await?;
-    let release = |circuit: steadfast_store::Circuit| {
-        let release = Body::unpack(&circuit.body).release;
-        (circuit.service, release)
-    };
-    Ok(circuits.into_iter().map(release).collect())
 }
 
 /// The breakers of all services that this node shares, by service.
@@ -166,7 +168,7 @@ impl<S: Store> Circuits<S> {
             }
         }
         if let Err(error) = sharing.round().await {
-            tracing::warn!(error = &*error.0, "circuits are not shared for now: the store does not answer");
+            tracing::warn!(error = &*error.0, "circuits are not shared until the store answers again");
         }
         if some_are_open {
             // The right to probe may have come, or gone.
@@ -179,15 +181,23 @@ impl<S: Store> Circuits<S> {
         if self.sharing.is_none() {
             return;
         }
-        let board = Arc::clone(&self.shared.board);
+        let (board, clock) = (Arc::clone(&self.shared.board), self.shared.clock.clone());
+        let mut next = clock.now() + EVERY;
+        let mut worked = false;
         loop {
             let all_well = self.breakers.iter().all(Breaker::is_closed);
-            let idle = all_well && !board.has_work.load(Ordering::Relaxed);
+            let idle = all_well && !worked && !board.has_work.load(Ordering::Relaxed);
             tokio::select! {
                 () = board.changed.notified() => {}
-                () = self.shared.clock.sleep(EVERY), if !idle => {}
+                // Work that comes and goes is no reason for more rounds than work that stays.
+                () = board.works.notified(), if idle => {
+                    worked = true;
+                    continue;
+                }
+                () = clock.sleep(next.since(clock.now())), if !idle => {}
             }
             self.round().await;
+            (next, worked) = (clock.now() + EVERY, false);
         }
     }
 }

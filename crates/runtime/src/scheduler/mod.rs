@@ -32,7 +32,6 @@ pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
-use crate::circuits::Release;
 use crate::shared::Shared;
 use asked::Asked;
 use doubt::Doubt;
@@ -120,17 +119,12 @@ pub(crate) struct Scheduler<S> {
 
 impl<S: Store> Scheduler<S> {
     /// A scheduler over a store with so many open tasks, and tasks that are parked on these services.
-    pub(crate) fn new(
-        shared: Arc<Shared<S>>,
-        open: u64,
-        parked: &[(Arc<str>, u64)],
-        releases: &HashMap<Arc<str>, Release>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<S>>, open: u64, parked: &[(Arc<str>, u64)]) -> Self {
         let mut gates = gate::all(&shared.workflows);
         let now = shared.clock.now();
-        for (service, release) in releases {
-            if let Some(gate) = gates.get_mut(service) {
-                gate.resume(*release, now);
+        for (service, gate) in &mut gates {
+            if let Some(release) = shared.board.release(service) {
+                gate.resume(release, now);
             }
         }
         for (service, _) in parked {

@@ -225,7 +225,7 @@ impl<S: Store + Clone> Parked for Flaky<S> {
 
 impl<S: Store + Clone> Circuits for Flaky<S> {
     fn circuits(&self) -> impl Future<Output = Result<Vec<Circuit>, Error>> + Send {
-        self.store.circuits()
+        flaky!(self, circuits, self.store.circuits())
     }
     fn keep(&self, batch: Vec<Circuit>) -> impl Future<Output = Result<Vec<Kept>, Error>> + Send {
         flaky!(self, keep, self.store.keep(batch))

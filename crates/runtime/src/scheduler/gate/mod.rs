@@ -25,6 +25,7 @@ use steadfast_store::TaskId;
 use line::Line;
 pub(super) use line::{Place, Rank};
 
+use crate::agent::CLOCK_STEP;
 use crate::circuits::Release;
 use crate::service::Service;
 use crate::workflow::Workflows;
@@ -37,9 +38,6 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const FETCHED_AHEAD: Duration = Duration::from_millis(500);
 /// The most that are taken from the store at once.
 const MOST_FETCHED: usize = 256;
-
-/// How far the machine's coarse clock can be behind.
-const CLOCK_STEP: Duration = Duration::from_millis(10);
 
 /// What a step is told that wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,11 +102,7 @@ pub(super) struct Gate {
 
 /// One for each service of all workflows.
 pub(super) fn all(workflows: &Workflows) -> HashMap<Arc<str>, Gate> {
-    let mut all = HashMap::new();
-    for service in workflows.services() {
-        all.entry(Arc::from(service.name())).or_insert_with(|| Gate::new(service));
-    }
-    all
+    workflows.services().into_iter().map(|service| (Arc::from(service.name()), Gate::new(service))).collect()
 }
 
 impl Gate {
@@ -150,7 +144,7 @@ impl Gate {
     /// Goes on as it was when the process before ended.
     pub(super) fn resume(&mut self, release: Release, now: Moment) {
         (self.before, self.told) = (release.steady, release);
-        if let Some(stage) = release.stage {
+        if let Some(stage) = release.stage.filter(|_| self.ramps) {
             self.has_parked();
             let ramp = Ramp::begin(self.before, now, now.as_nanos()).at_stage(stage);
             self.phase = Phase::Ramping(Box::new(ramp));
@@ -172,6 +166,7 @@ impl Gate {
     /// Looks at the breaker. Those that are returned have to be told that the gate is shut.
     pub(super) fn look(&mut self, now: Moment, time: Time) -> Vec<Place> {
         self.in_reach = match &self.phase {
+            Phase::Flowing => time,
             Phase::Ramping(ramp) => time + ramp.next_call(now).since(now) + self.takes,
             // A probe that its deadline cuts off says nothing of the service.
             _ => time + self.pipeline.attempt_timeout().unwrap_or_default().max(self.takes) + CLOCK_STEP,
