@@ -9,6 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use steadfast_resilience::clock::Clock;
 
+use crate::driver::Orders;
+
 /// No driver takes longer than this: one that does hangs, which is a finding.
 const LIMIT: Duration = Duration::from_secs(40);
 /// Between two looks at a driver.
@@ -55,28 +57,28 @@ impl Driver {
     ///
     /// # Errors
     /// It hangs.
-    pub fn run(&self, folder: &Path, tasks: u32, env: &[(&str, String)]) -> Result<Ended> {
-        self.run_within(folder, tasks, env, LIMIT)?.context("the driver hangs, and was killed")
+    pub fn run(&self, folder: &Path, orders: Orders, env: &[(&str, String)]) -> Result<Ended> {
+        self.run_within(folder, orders, env, LIMIT)?.context("the driver hangs, and was killed")
     }
 
     /// Runs one and kills it after this time, unless it has ended before.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn run_and_kill(&self, folder: &Path, tasks: u32, after: Duration) -> Result<bool> {
-        Ok(self.run_within(folder, tasks, &[], after)?.is_none())
+    pub fn run_and_kill(&self, folder: &Path, orders: Orders, after: Duration) -> Result<bool> {
+        Ok(self.run_within(folder, orders, &[], after)?.is_none())
     }
 
     fn run_within(
         &self,
         folder: &Path,
-        tasks: u32,
+        orders: Orders,
         env: &[(&str, String)],
         limit: Duration,
     ) -> Result<Option<Ended>> {
         let stderr = folder.join("stderr");
         let mut command = Command::new(&self.program);
-        command.arg(folder).arg(tasks.to_string());
+        command.arg(folder).args([orders.tasks, orders.away].map(|count| count.to_string()));
         command.envs(env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&stderr)?);
         let mut child = command.spawn().with_context(|| self.program.display().to_string())?;

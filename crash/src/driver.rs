@@ -26,21 +26,44 @@ pub const ACKS: &str = "acks";
 pub const UNDOS: &str = "undos";
 /// The alerts that were delivered.
 pub const ALERTS: &str = "alerts";
+/// What stands in an alert's line where it is of no task.
+pub const NO_TASK: &str = "-";
 /// The exit code of a driver that could not open its store.
 pub const CANNOT_OPEN: u8 = 3;
 
 /// So many submit at the same time: a commit has more than one of them.
-const SUBMITTERS: u32 = 3;
+const SUBMITTERS: usize = 3;
 /// Between two tries of something that the store refused, and between two looks.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 /// So often a submission is tried.
 pub(crate) const MOST_TRIES: u32 = 500;
 
 /// What a driver is to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// How many tasks to submit; none in a run that only finishes what an earlier one has begun.
     pub tasks: u32,
+    /// How many of those whose service is away at first.
+    pub away: u32,
+}
+
+impl Orders {
+    /// So many tasks of all sorts, whose services are there.
+    #[must_use]
+    pub fn tasks(tasks: u32) -> Self {
+        Self { tasks, away: 0 }
+    }
+
+    /// So many tasks whose service is away at first, and no others.
+    #[must_use]
+    pub fn away(away: u32) -> Self {
+        Self { tasks: 0, away }
+    }
+
+    /// The numbers of all tasks.
+    fn numbers(self) -> impl Iterator<Item = u32> {
+        (0..self.tasks).chain((0..self.away).map(|nth| world::FIRST_AWAY + nth))
+    }
 }
 
 type Working = Arc<Node<Sqlite>>;
@@ -73,7 +96,7 @@ fn settings() -> Settings {
 fn telling(mut settings: Settings, folder: &Path) -> Result<Settings> {
     let alerts = Arc::new(Mutex::new(world_file(folder, ALERTS)?));
     settings.alerts.on_alert(move |alert| {
-        let task = alert.task.map_or_else(|| "-".to_owned(), |task| task.to_string());
+        let task = alert.task.map_or_else(|| NO_TASK.to_owned(), |task| task.to_string());
         let mut alerts = alerts.lock().unwrap_or_else(PoisonError::into_inner);
         let noted = note(&mut alerts, &[&task, &alert.kind.as_str(), &alert.id]);
         async move { noted.map_err(Into::into) }
@@ -88,7 +111,7 @@ fn telling(mut settings: Settings, folder: &Path) -> Result<Settings> {
 pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
     let node: Working = Arc::new(start(&store, folder, &Arc::new(Ledger::open(folder)?)).await?);
     let submitters: Vec<_> = (0..SUBMITTERS)
-        .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders.tasks)))
+        .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders)))
         .collect();
     tick::all(Arc::clone(&node), store.clone(), folder).await?;
     for submitter in submitters {
@@ -120,11 +143,11 @@ async fn start(store: &Sqlite, folder: &Path, ledger: &Arc<Ledger>) -> Result<No
 }
 
 /// Submits every third task, and has those undone that somebody regrets.
-async fn submit_all(node: Working, folder: PathBuf, first: u32, tasks: u32) -> Result<()> {
+async fn submit_all(node: Working, folder: PathBuf, first: usize, orders: Orders) -> Result<()> {
     let mut acks = world_file(&folder, ACKS)?;
     let mut undos = world_file(&folder, UNDOS)?;
     let mut regretted = Vec::new();
-    for number in (first..tasks).step_by(SUBMITTERS as usize) {
+    for number in orders.numbers().skip(first).step_by(SUBMITTERS) {
         let task = submit(&node, number).await?;
         note(&mut acks, &[&task, &world::key_of(number)])?;
         if world::is_regretted(number) {

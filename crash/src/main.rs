@@ -4,14 +4,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use steadfast_crash::campaign::{self, Power, Section};
+use steadfast_crash::campaign::{self, AWAY, Power, Section, TASKS};
 use steadfast_crash::child::Driver;
+use steadfast_crash::driver::Orders;
 use steadfast_crash::point;
 use steadfast_crash::shim::Shim;
 use steadfast_resilience::clock::Clock;
 
 /// How much later each kill comes: a run takes some 400 ms.
 const STEP_MS: u64 = 7;
+/// The same while a service is away: a run takes some two seconds.
+const AWAY_STEP_MS: u64 = 45;
 
 /// How much of everything.
 struct Scale {
@@ -19,6 +22,9 @@ struct Scale {
     kills: u64,
     /// The times at which points are died at.
     point_times: &'static [u32],
+    /// Kills while a service is away, and the times at which points are died at then.
+    away_kills: u64,
+    away_times: &'static [u32],
     /// Calls of the disk that are died at.
     aborts: Vec<u32>,
     /// Calls of the disk that are died at, and then those of the process that recovers.
@@ -37,6 +43,8 @@ impl Scale {
         Self {
             kills: 50,
             point_times: &[1, 2, 5, 10, 20, 50],
+            away_kills: 40,
+            away_times: &[1, 2, 3, 5, 8],
             aborts: (1..=500).collect(),
             again: (1..=200).map(pair).collect(),
             errors: (1..=50).collect(),
@@ -49,6 +57,8 @@ impl Scale {
         Self {
             kills: 8,
             point_times: &[1, 5],
+            away_kills: 8,
+            away_times: &[1, 3],
             aborts: (1..=50).map(|step| step * 10 - 3).collect(),
             again: (1..=20).map(|step| pair(step * 10)).collect(),
             errors: (1..=12).chain([20, 30, 40]).collect(),
@@ -80,15 +90,24 @@ fn main() -> Result<ExitCode> {
 
 fn run(scale: &Scale) -> Result<Vec<Section>> {
     let (driver, shim) = (Driver::beside_this()?, Shim::build()?);
-    let kills: Vec<_> = (1..=scale.kills).map(|step| Duration::from_millis(step * STEP_MS)).collect();
-    let times = |name: &String| scale.point_times.iter().map(|nth| (name.clone(), *nth)).collect::<Vec<_>>();
-    let points: Vec<_> = point::all()?.iter().flat_map(times).collect();
+    let (all, away) = (Orders::tasks(TASKS), Orders::away(AWAY));
+    let kills =
+        |count: u64, step_ms| (1..=count).map(|nth| Duration::from_millis(nth * step_ms)).collect::<Vec<_>>();
+    let (parking, points): (Vec<_>, Vec<_>) =
+        point::all()?.into_iter().partition(|name| point::is_away(name));
     Ok(vec![
-        campaign::kill(&driver, &kills),
-        campaign::point(&driver, &points),
+        campaign::kill(&driver, all, &kills(scale.kills, STEP_MS)),
+        campaign::kill(&driver, away, &kills(scale.away_kills, AWAY_STEP_MS)),
+        campaign::point(&driver, all, &at(&points, scale.point_times)),
+        campaign::point(&driver, away, &at(&parking, scale.away_times)),
         campaign::abort(&driver, &shim, &scale.aborts),
         campaign::again(&driver, &shim, &scale.again),
         campaign::error(&driver, &shim, &scale.errors),
         campaign::power(&driver, &shim, &scale.power),
     ])
+}
+
+/// Each point, at each of these times.
+fn at(points: &[String], times: &[u32]) -> Vec<(String, u32)> {
+    points.iter().flat_map(|name| times.iter().map(|nth| (name.clone(), *nth))).collect()
 }

@@ -10,6 +10,15 @@ const MARK: &str = "failpoint!(\"";
 /// The crates that have points.
 const CRATES: [&str; 2] = ["runtime", "store-sqlite"];
 
+/// How the names of points begin that only those come to whose service is away.
+const AWAY: [&str; 4] = ["park.", "unpark.", "circuit.", "gate."];
+
+/// Whether only tasks come to this point whose service is away at first.
+#[must_use]
+pub fn is_away(name: &str) -> bool {
+    AWAY.iter().any(|begin| name.starts_with(begin))
+}
+
 /// The names of all points, sorted.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ use std::path::Path;
 use steadfast_crash::audit::{Report, audit};
 use steadfast_crash::campaign::TASKS;
 use steadfast_crash::child::Driver;
+use steadfast_crash::driver::Orders;
 use steadfast_crash::folder::Folder;
 
 /// Changes the lines of a file.
@@ -108,7 +109,7 @@ const ROWS: [(&str, &str); 4] = [
 fn every_way_to_spoil_a_run_is_found() {
     let run = Folder::new().unwrap();
     let driver = Driver::at(env!("CARGO_BIN_EXE_steadfast-crash-driver"));
-    assert!(driver.run(run.path(), TASKS, &[]).unwrap().is_well());
+    assert!(driver.run(run.path(), Orders::tasks(TASKS), &[]).unwrap().is_well());
     let sound = audit(run.path()).unwrap();
     assert!(sound.findings.is_empty(), "{:#?}", sound.findings);
     assert_eq!(sound.acknowledged, 24);

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use steadfast_crash::campaign::{self, Power, Section};
+use steadfast_crash::campaign::{self, AWAY, Power, Section, TASKS};
 use steadfast_crash::child::Driver;
+use steadfast_crash::driver::Orders;
 use steadfast_crash::shim::Shim;
 
 fn driver() -> Driver {
@@ -20,15 +21,27 @@ fn check(section: Section, at_least: usize) {
 #[test]
 fn a_killed_process_loses_nothing() {
     let after: Vec<_> = (1..=8).map(|step| Duration::from_millis(step * 12)).collect();
-    check(campaign::kill(&driver(), &after), 6);
+    check(campaign::kill(&driver(), Orders::tasks(TASKS), &after), 6);
+}
+
+/// B17: nor does one that is killed while its tasks are parked, probe and are let go.
+#[test]
+fn a_process_that_is_killed_while_a_service_is_away_loses_nothing() {
+    let after: Vec<_> = (1..=8).map(|step| Duration::from_millis(step * 150)).collect();
+    check(campaign::kill(&driver(), Orders::away(AWAY), &after), 6);
 }
 
 #[cfg(feature = "failpoints")]
 #[test]
 fn a_process_that_dies_at_any_point_loses_nothing() {
-    let points: Vec<_> = steadfast_crash::point::all().unwrap().into_iter().map(|name| (name, 1)).collect();
-    let count = points.len();
-    check(campaign::point(&driver(), &points), count);
+    use steadfast_crash::point;
+    let once = |name: String| (name, 1);
+    let (away, others): (Vec<_>, Vec<_>) =
+        point::all().unwrap().into_iter().partition(|name| point::is_away(name));
+    for (orders, points) in [(Orders::tasks(TASKS), others), (Orders::away(AWAY), away)] {
+        let points: Vec<_> = points.into_iter().map(once).collect();
+        check(campaign::point(&driver(), orders, &points), points.len());
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use steadfast_engine::{Definition, Record, StepId, StepState, TaskState, UndoState};
 
-use super::{Books, Row, Rows};
+use super::{Books, Row, Rows, Told};
+use crate::driver::NO_TASK;
 use crate::{tick, world};
 
 /// Every acknowledged submission is there, under its key.
@@ -75,7 +76,9 @@ pub(super) fn told(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
             (false, _) => findings.push(format!("{} was told of, and has not failed", row.name())),
         }
     }
-    let unknown = books.alerts.iter().filter(|told| !rows.tasks.contains_key(&told.task));
+    let of_circuit = |told: &Told| told.task == NO_TASK && told.kind.starts_with("circuit-");
+    let unknown =
+        books.alerts.iter().filter(|told| !rows.tasks.contains_key(&told.task) && !of_circuit(told));
     findings.extend(unknown.map(|told| format!("an alert of task {}, which is not there", told.task)));
 }
 

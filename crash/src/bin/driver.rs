@@ -1,4 +1,5 @@
-//! `steadfast-crash-driver FOLDER TASKS`: submits so many tasks to the store in the folder and works until all is at rest.
+//! `steadfast-crash-driver FOLDER TASKS AWAY`: submits so many tasks to the store in the folder, and so many whose service is
+//! away at first, and works until all is at rest.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,8 +14,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<ExitCode> {
     let args: Vec<_> = std::env::args().skip(1).collect();
-    let [folder, tasks] = args.as_slice() else { bail!("steadfast-crash-driver FOLDER TASKS") };
-    let (folder, tasks) = (Path::new(folder), tasks.parse().context("TASKS is a number")?);
+    let [folder, tasks, away] = args.as_slice() else { bail!("steadfast-crash-driver FOLDER TASKS AWAY") };
+    let (tasks, away) =
+        (tasks.parse().context("TASKS is a number")?, away.parse().context("AWAY is a number")?);
+    let folder = Path::new(folder);
     let store = match driver::open(folder) {
         Ok(store) => store,
         Err(error) => {
@@ -25,7 +28,7 @@ fn main() -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     runtime.block_on(async {
         tokio::select! {
-            done = driver::work(store, folder, Orders { tasks }) => done,
+            done = driver::work(store, folder, Orders { tasks, away }) => done,
             () = Clock::system().sleep(LIMIT) => bail!("not done after {LIMIT:?}"),
         }
     })?;

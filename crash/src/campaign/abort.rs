@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::{Outcome, Section, TASKS, finish, section, words};
 use crate::child::Driver;
+use crate::driver::Orders;
 use crate::folder::Folder;
 use crate::shim::{Fault, Shim};
 
@@ -18,7 +19,8 @@ pub fn abort(driver: &Driver, shim: &Shim, nths: &[u32]) -> Section {
 fn one(driver: &Driver, shim: &Shim, nth: u32, name: String) -> Result<Outcome> {
     let folder = Folder::new()?;
     let fault = Fault { abort_at: Some(nth), ..Fault::default() };
-    let ended = driver.run(folder.path(), TASKS.max(nth / CALLS), &shim.env(folder.path(), &fault))?;
+    let ended =
+        driver.run(folder.path(), Orders::tasks(TASKS.max(nth / CALLS)), &shim.env(folder.path(), &fault))?;
     let fired = ended.aborted() && ended.stderr.contains(&format!("shim: abort at call {nth}:"));
     let mut outcome = Outcome::of(name, fired, finish(driver, &folder)?);
     if !fired {

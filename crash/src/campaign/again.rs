@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::{Outcome, Section, TASKS, finish, section, words};
 use crate::child::{Driver, Ended};
+use crate::driver::Orders;
 use crate::folder::Folder;
 use crate::shim::{Fault, Shim};
 
@@ -28,5 +29,5 @@ fn one(driver: &Driver, shim: &Shim, (first, second): (u32, u32), name: String) 
 
 fn die(driver: &Driver, shim: &Shim, folder: &Folder, tasks: u32, nth: u32) -> Result<Ended> {
     let fault = Fault { abort_at: Some(nth), ..Fault::default() };
-    driver.run(folder.path(), tasks, &shim.env(folder.path(), &fault))
+    driver.run(folder.path(), Orders::tasks(tasks), &shim.env(folder.path(), &fault))
 }

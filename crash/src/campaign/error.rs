@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Outcome, SOME, Section, TASKS, finish, section, words};
 use crate::child::Driver;
-use crate::driver::CANNOT_OPEN;
+use crate::driver::{CANNOT_OPEN, Orders};
 use crate::folder::Folder;
 use crate::shim::{self, Fault, Log, Shim};
 
@@ -20,8 +20,11 @@ fn one(driver: &Driver, shim: &Shim, nth: u32, name: String) -> Result<Outcome> 
     let (folder, record) = (Folder::new()?, Folder::new()?);
     let log = record.path().join("log");
     let fault = Fault { error_at: Some(nth), log: Some(log.clone()), ..Fault::default() };
-    let ended =
-        driver.run(folder.path(), TASKS.max(nth * TASKS_FOR_SYNC), &shim.env(folder.path(), &fault))?;
+    let ended = driver.run(
+        folder.path(),
+        Orders::tasks(TASKS.max(nth * TASKS_FOR_SYNC)),
+        &shim.env(folder.path(), &fault),
+    )?;
     let fired = ended.stderr.contains(&format!("shim: EIO at sync {nth} "));
     let mut outcome = Outcome::of(name, fired, finish(driver, &folder)?);
     if !fired {

@@ -24,11 +24,14 @@ use steadfast_engine::TaskState;
 
 use crate::audit::{Report, audit};
 use crate::child::{Driver, Ended};
+use crate::driver::Orders;
 use crate::folder::Folder;
 use pool::each;
 
 /// How many tasks a run submits, where nothing else is said.
 pub const TASKS: u32 = 24;
+/// And so many of those whose service is away at first.
+pub const AWAY: u32 = 6;
 /// In runs of which there are many, or long ones, the power is lost behind every so many-th promise only.
 const SOME: usize = 7;
 
@@ -79,7 +82,7 @@ fn section<J: Sync>(
 
 /// Has a driver finish what was begun in a folder, and audits it.
 fn finish(driver: &Driver, folder: &Folder) -> Result<Report> {
-    let ended = driver.run(folder.path(), 0, &[])?;
+    let ended = driver.run(folder.path(), Orders::default(), &[])?;
     ensure!(ended.is_well(), "the driver that finishes failed: {}", words(&ended));
     audit(folder.path())
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Outcome, SOME, Section, TASKS, finish, section, words};
 use crate::child::Driver;
-use crate::driver::DATABASE;
+use crate::driver::{DATABASE, Orders};
 use crate::folder::Folder;
 use crate::shim::{self, Fault, Log, Lost, Shim};
 
@@ -51,7 +51,7 @@ fn one(driver: &Driver, shim: &Shim, run: Power, name: String) -> Result<Outcome
     let log = record.path().join("log");
     let fault = Fault { log: Some(log.clone()), lies: run == Power::Lying, ..Fault::default() };
     let (tasks, every) = if run.is_long() { (LONG, SOME) } else { (TASKS, 1) };
-    let ended = driver.run(folder.path(), tasks, &shim.env(folder.path(), &fault))?;
+    let ended = driver.run(folder.path(), Orders::tasks(tasks), &shim.env(folder.path(), &fault))?;
     let log = Log::read(&log)?;
     let lost = shim::check(&log, &shim::cuts(&log, every), run.luck())?;
     let mut outcome = Outcome::of(name, lost.looked_for > 0, finish(driver, &folder)?);

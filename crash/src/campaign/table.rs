@@ -42,7 +42,7 @@ impl Section {
         }
         let of = |state| ended.get(&state).copied().unwrap_or(0);
         format!(
-            "{:<8} {:>5} {:>6} {:>13} {:>10} {:>7} {:>7} {:>8} {:>8} {:>9}",
+            "{:<10} {:>5} {:>6} {:>13} {:>10} {:>7} {:>7} {:>8} {:>8} {:>9}",
             self.name,
             self.outcomes.len(),
             self.fired(),
@@ -60,7 +60,7 @@ impl Section {
 /// Prints a line for each section, and the findings; how many those are.
 #[must_use]
 pub fn print(sections: &[Section]) -> usize {
-    println!("what      runs  fired  acknowledged  completed  undone  failed    calls  effects  findings");
+    println!("what        runs  fired  acknowledged  completed  undone  failed    calls  effects  findings");
     sections.iter().for_each(|section| println!("{}", section.line()));
     for section in sections {
         let (findings, name) = (section.findings().collect::<Vec<_>>(), section.name);

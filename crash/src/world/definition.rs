@@ -15,15 +15,24 @@ pub const SILENT: &str = "silent";
 /// A step that is refused, and nothing to undo: the task is an operator's then.
 pub const HOPELESS: &str = "hopeless";
 
-/// The service of all steps.
+/// Two steps at a service that is away at first: it is parked, probes, and is let go.
+pub const PARKED: &str = "parked";
+
+/// The service of all other steps.
 pub(super) const SERVICE: &str = "ledger";
+/// The one that is away at first.
+pub(super) const AWAY: &str = "away";
 /// By when an attempt must have answered: short, so that a silent one is found soon.
 pub(crate) const COMPLETE_WITHIN: Duration = Duration::from_millis(300);
 /// Tried again soon and often: a busy machine must not have a task given up.
 const RECOVERY: Recovery = Recovery { at_once: 10, extended_wait: Duration::from_millis(100), last: 30 };
 
 fn step(name: &str, after: &[&str]) -> Step {
-    Step::new(name, SERVICE)
+    step_at(SERVICE, name, after)
+}
+
+fn step_at(service: &str, name: &str, after: &[&str]) -> Step {
+    Step::new(name, service)
         .after(after.iter().copied())
         .complete_within(COMPLETE_WITHIN)
         .recovery(RECOVERY)
@@ -49,7 +58,9 @@ pub fn definitions() -> Result<Vec<Definition>> {
         .step(step("close", &["left", "middle", "right"]));
     let silent = Definition::builder(SILENT).step(step("send", &[])).step(step("note", &["send"]));
     let hopeless = Definition::builder(HOPELESS).step(step("beg", &[]).on_failure(OnFailure::Error));
-    [saga, fan, silent, hopeless].into_iter().map(|builder| Ok(builder.build()?)).collect()
+    let parked =
+        Definition::builder(PARKED).step(step_at(AWAY, "ask", &[])).step(step_at(AWAY, "take", &["ask"]));
+    [saga, fan, silent, hopeless, parked].into_iter().map(|builder| Ok(builder.build()?)).collect()
 }
 
 /// The one of this name.

@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 use steadfast_runtime::Work;
 
+/// The service that is away at first is so for this many calls: the breaker opens, and a probe finds it still away.
+pub(crate) const AWAY_FOR: usize = 4;
+
 /// Effects: each happens once for its key, as with a real service. Calls: each is noted.
 #[derive(Debug)]
 pub struct Ledger {
@@ -19,6 +22,9 @@ pub struct Ledger {
 struct Books {
     effects: File,
     calls: File,
+    /// Calls while the service is away.
+    away: File,
+    called_away: usize,
     done: HashSet<String>,
     called: HashMap<String, u32>,
 }
@@ -29,13 +35,15 @@ impl Ledger {
     /// # Errors
     /// The disk's.
     pub fn open(folder: &Path) -> Result<Self> {
-        let (effects, calls) = (folder.join("effects"), folder.join("calls"));
+        let (effects, calls, away) = (folder.join("effects"), folder.join("calls"), folder.join("away"));
         let mut called = HashMap::new();
         for key in keys(&calls)? {
             *called.entry(key).or_insert(0) += 1;
         }
         let done = keys(&effects)?.into_iter().collect();
-        let books = Books { effects: append(&effects)?, calls: append(&calls)?, done, called };
+        let called_away = keys(&away)?.len();
+        let (effects, calls, away) = (append(&effects)?, append(&calls)?, append(&away)?);
+        let books = Books { effects, calls, away, called_away, done, called };
         Ok(Self { books: Mutex::new(books) })
     }
 
@@ -46,6 +54,17 @@ impl Ledger {
         let count = books.called.entry(work.key.to_string()).or_insert(0);
         *count += 1;
         Ok(*count - 1)
+    }
+
+    /// Whether the service is away that is so at first: for so many calls, whoever makes them.
+    pub(super) fn is_away(&self, work: &Work) -> Result<bool> {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_away = books.called_away < AWAY_FOR;
+        if is_away {
+            books.away.write_all(line(work).as_bytes())?;
+            books.called_away += 1;
+        }
+        Ok(is_away)
     }
 
     /// Does it, unless it was done under this key.

@@ -5,15 +5,19 @@ mod ledger;
 mod service;
 
 pub(crate) use definition::COMPLETE_WITHIN;
-pub use definition::{FAN, HOPELESS, SAGA, SILENT, definition, definitions};
+pub use definition::{FAN, HOPELESS, PARKED, SAGA, SILENT, definition, definitions};
 pub use ledger::Ledger;
 pub(crate) use ledger::append;
 pub use service::workflows;
+
+/// From this number on the service of all steps is away at first.
+pub(crate) const FIRST_AWAY: u32 = 1_000_000;
 
 /// The workflow of the task with this number.
 #[must_use]
 pub fn workflow_of(number: u32) -> &'static str {
     match number % 12 {
+        _ if number >= FIRST_AWAY => PARKED,
         4 | 10 => FAN,
         5 | 11 => SILENT,
         9 => HOPELESS,
@@ -62,6 +66,8 @@ pub(crate) enum Act {
     SilentFirst,
     /// Done at the first call, but answered too late, on a thread that is held meanwhile; in time at the next.
     LateFirst,
+    /// Not now, and not done, while the service is away; done when it is back.
+    NotWhileAway,
 }
 
 /// What the step of a task does; undos are always done.
@@ -69,6 +75,7 @@ pub(crate) fn act_of(number: u32, step: &str) -> Act {
     match step {
         "ship" | "right" if is_refused(number) => Act::Refuse,
         "beg" => Act::Refuse,
+        "ask" | "take" => Act::NotWhileAway,
         "left" => Act::BusyFirst,
         "send" if number % 12 == 5 => Act::LateFirst,
         "send" => Act::SilentFirst,

@@ -1,26 +1,33 @@
 //! The workflows with their code: every step calls a service that keeps books.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use steadfast_engine::Definition;
+use anyhow::{Context as _, Result, anyhow};
+use steadfast_engine::Step;
 use steadfast_resilience::clock::Clock;
-use steadfast_resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
+use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
 use steadfast_runtime::{Answered, Code, Fault, Handler, Service, Work, Workflow, Workflows};
 use steadfast_store::Payload;
 
-use super::definition::SERVICE;
+use super::definition::{AWAY, SERVICE};
 use super::{Act, COMPLETE_WITHIN, Ledger, act_of, definitions};
 
+/// How long the breaker is open of the one that is away.
+const OPEN_FOR: Duration = Duration::from_millis(50);
+
 /// A service that is tried again soon, by a durable timer: longer than the driver's `longest_wait`.
-fn service() -> Result<Service> {
-    let pipeline = Pipeline::builder(SERVICE)
+fn service(name: &str) -> Result<Service> {
+    let pipeline = Pipeline::builder(name)
         .clock(Clock::system())
-        .no_breaker()
         .no_budget()
         .attempt_timeout(Duration::from_secs(10))
         .retry(Retry::fixed(Duration::from_millis(20)).max_retries(50));
+    let pipeline = match name {
+        AWAY => pipeline.breaker(Breaker::consecutive(2).open_for(OPEN_FOR)),
+        _ => pipeline.no_breaker(),
+    };
     Ok(Service::new(pipeline.build().map_err(|error| anyhow!("{error}"))?))
 }
 
@@ -30,21 +37,22 @@ fn service() -> Result<Service> {
 /// A workflow that is not well-formed.
 pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
     let mut all = Workflows::default();
+    let services = [SERVICE, AWAY]
+        .map(|name| Ok((name, service(name)?)))
+        .into_iter()
+        .collect::<Result<HashMap<_, _>>>()?;
     for definition in definitions()? {
-        let code = |step: &steadfast_engine::Step| Code {
+        let code = |step: &Step| Code {
             undo: Some(handler(ledger, step.name())),
             ..Code::new(handler(ledger, step.name()))
         };
         let codes = definition.steps().iter().map(code).collect();
-        all.add(Arc::new(workflow(definition, codes)?)).map_err(|error| anyhow!(error))?;
+        let of = |step: &Step| services.get(step.service()).cloned().context("no such service");
+        let services = definition.steps().iter().map(of).collect::<Result<_>>()?;
+        let workflow = Workflow::new(definition, codes, services).map_err(|error| anyhow!(error))?;
+        all.add(Arc::new(workflow)).map_err(|error| anyhow!(error))?;
     }
     Ok(all)
-}
-
-fn workflow(definition: Definition, codes: Vec<Code>) -> Result<Workflow> {
-    let service = service()?;
-    let services = vec![service; codes.len()];
-    Workflow::new(definition, codes, services).map_err(|error| anyhow!(error))
 }
 
 fn handler(ledger: &Arc<Ledger>, step: &str) -> Arc<dyn Handler> {
@@ -84,6 +92,7 @@ fn call(ledger: &Ledger, step: &str, work: &Work) -> Result<Answer> {
     match act {
         Act::Refuse => return Ok(Answer::No),
         Act::BusyFirst if first => return Ok(Answer::NotNow),
+        Act::NotWhileAway if ledger.is_away(work)? => return Ok(Answer::NotNow),
         _ => ledger.done(work)?,
     }
     match act {

@@ -190,6 +190,30 @@ async fn a_store_that_is_away_keeps_no_breaker_from_opening() {
     assert_eq!(node.circuits().await.unwrap()[0].state, "closed");
 }
 
+/// What a gate says while the store is busy with what it said before is not lost.
+#[tokio::test(start_paused = true)]
+async fn a_ramp_that_begins_while_the_store_is_busy_is_written_too() {
+    let world = World::new();
+    let service = fragile("svc");
+    let breaker = service.pipeline().breaker().unwrap();
+    let (workflow, _) = world.flow_of(service);
+    let store = Flaky::new(world.store.clone(), 7, 0);
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    breaker.force_open(None, "ann", "maintenance");
+    submit(&node, &workflow, 40).await;
+    sleep(s(1)).await;
+    store.held.send_replace("keep");
+    breaker.force_open(None, "ann", "longer");
+    sleep(Duration::from_millis(10)).await;
+    // The ramp begins while that is being written.
+    breaker.reset("ann", "done");
+    sleep(Duration::from_millis(10)).await;
+    store.held.send_replace("");
+    sleep(Duration::from_millis(100)).await;
+    let record = node.circuits().await.unwrap().remove(0);
+    assert_eq!((record.state.as_str(), record.stage), ("closed", Some(0)));
+}
+
 /// Work that comes and goes asks the store for circuits no more often than work that stays: twice a second.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_idle_again_and_again_reads_no_more_than_a_busy_one() {
@@ -237,7 +261,10 @@ async fn submit<S: Store>(
 ) -> Vec<steadfast_store::TaskId> {
     let mut all = Vec::new();
     while all.len() < tasks {
-        all.extend(node.submit(new(workflow)).await.ok().map(|submitted| submitted.task));
+        match node.submit(new(workflow)).await {
+            Ok(submitted) => all.push(submitted.task),
+            Err(_) => sleep(Duration::from_millis(10)).await,
+        }
     }
     all
 }

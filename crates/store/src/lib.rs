@@ -51,6 +51,11 @@ macro_rules! failpoint {
     ($name:literal) => {
         $crate::failpoint::hit($name)
     };
+    ($name:literal, if $passes:expr) => {
+        if $passes {
+            $crate::failpoint::hit($name)
+        }
+    };
 }
 /// A point at which a test can have the process die. Nothing at all without the feature `failpoints`.
 #[cfg(not(feature = "failpoints"))]
@@ -58,6 +63,10 @@ macro_rules! failpoint {
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {};
+    ($name:literal, if $passes:expr) => {
+        // Looked at, so that it is not unused; never evaluated.
+        let _ = || $passes;
+    };
 }
 
 /// The most bytes of one input, output or message.

@@ -46,21 +46,24 @@ impl<S: Store> InStore<S> {
                     || (0, Body::default()),
                     |circuit| (circuit.version, Body::unpack(&circuit.body)),
                 );
-                let (heard, is_new) = body.swap(instance, offer, self.changed(service), self.shared.now());
+                let release = self.changed(service);
+                let (heard, is_new) = body.swap(instance, offer, release, self.shared.now());
                 news[nth] = heard;
                 if is_new {
                     batch.push(Circuit { service: Arc::clone(service), version, body: body.pack() });
-                    written.push(nth);
+                    written.push((nth, Arc::clone(service), release));
                 }
             }
             if batch.is_empty() {
                 return Ok(news);
             }
-            let services: Vec<_> = batch.iter().map(|circuit| Arc::clone(&circuit.service)).collect();
+            steadfast_store::failpoint!("circuit.before_keep");
             let kept = self.shared.store.keep(batch).await?;
-            for ((nth, service), kept) in written.into_iter().zip(services).zip(kept) {
+            steadfast_store::failpoint!("circuit.after_keep");
+            for ((nth, service, release), kept) in written.into_iter().zip(kept) {
                 match kept {
-                    Kept::Done(_) => self.is_told(&service),
+                    // What the gate has said meanwhile is for the next round.
+                    Kept::Done(_) => drop(release.map(|release| self.told().insert(service, release))),
                     Kept::Other(other) => {
                         match other {
                             Some(circuit) => drop(known.insert(service, circuit)),
@@ -89,12 +92,6 @@ impl<S: Store> InStore<S> {
     fn changed(&self, service: &Arc<str>) -> Option<super::Release> {
         let release = self.shared.board.release(service)?;
         (self.told().get(service) != Some(&release)).then_some(release)
-    }
-
-    fn is_told(&self, service: &Arc<str>) {
-        if let Some(release) = self.shared.board.release(service) {
-            self.told().insert(Arc::clone(service), release);
-        }
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, super::Release>> {

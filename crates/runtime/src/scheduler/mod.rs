@@ -122,9 +122,11 @@ impl<S: Store> Scheduler<S> {
     pub(crate) fn new(shared: Arc<Shared<S>>, open: u64, parked: &[(Arc<str>, u64)]) -> Self {
         let mut gates = gate::all(&shared.workflows);
         let now = shared.clock.now();
+        // The tasks of one that died are claimed soon after its lease has ended.
+        let all_claimed = now + shared.settings.lease * 2;
         for (service, gate) in &mut gates {
             if let Some(release) = shared.board.release(service) {
-                gate.resume(release, now);
+                gate.resume(release, now, all_claimed);
             }
         }
         for (service, _) in parked {

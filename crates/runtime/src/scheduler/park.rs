@@ -54,7 +54,12 @@ impl<S: Store> Scheduler<S> {
             gate.fetches(most);
         }
         let (shared, of) = (Arc::clone(&self.shared), Arc::clone(&service));
-        let asking = async move { shared.store.claim_parked(shared.lease.node(), of, from, most).await };
+        let asking = async move {
+            steadfast_store::failpoint!("unpark.before");
+            let claimed = shared.store.claim_parked(shared.lease.node(), of, from, most).await;
+            steadfast_store::failpoint!("unpark.after");
+            claimed
+        };
         self.asked.ask(asking, move |claimed| Inbox::Unparked(service, claimed));
     }
 

@@ -51,10 +51,13 @@ impl<S: Store> Scheduler<S> {
         if !self.out.writes.is_empty() {
             let (shared, batch) = (Arc::clone(&self.shared), std::mem::take(&mut self.out.writes));
             let tasks = batch.iter().map(|write| (write.task, write.guard.epoch)).collect();
+            let parks = batch.iter().any(|write| write.parked_on.is_some());
             let asking = async move {
                 steadfast_store::failpoint!("write.before");
+                steadfast_store::failpoint!("park.before", if parks);
                 let written = shared.store.write(batch).await;
                 steadfast_store::failpoint!("write.after");
+                steadfast_store::failpoint!("park.after", if parks);
                 written
             };
             self.asked.ask(asking, |written| Inbox::Written(tasks, written));

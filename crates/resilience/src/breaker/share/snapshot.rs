@@ -16,6 +16,8 @@ use crate::window::reaches;
 
 /// Rounds without a word after which an instance's counts no longer count.
 const ALIVE_ROUNDS: u32 = 5;
+/// The right to probe is held for so many rounds beyond the last in which its holder asked for it.
+const LEASE_ROUNDS: u32 = 6;
 
 /// One instance's view of one breaker. Times are durations from now: instances share no clock.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +107,8 @@ impl Breaker {
                 failures: counts.failures,
                 age: Duration::ZERO,
             },
-            probe_for: wants.then_some(core.settings().half_open_limit),
+            // It is renewed with each round: others need not wait for long when this instance dies.
+            probe_for: wants.then(|| core.settings().half_open_limit.min(every.saturating_mul(LEASE_ROUNDS))),
         }
     }
 

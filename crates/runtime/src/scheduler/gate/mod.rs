@@ -71,6 +71,8 @@ pub(super) struct Gate {
     /// Until when no more may begin.
     limited_until: Moment,
     ramps: bool,
+    /// A ramp does not end before: somebody may come who waited with a process that died.
+    ramps_until: Moment,
     used: usize,
     /// Who waits in memory, whether parked or not.
     line: Line,
@@ -113,6 +115,7 @@ impl Gate {
             rate: service.rate().cloned(),
             limited_until: Moment::ZERO,
             ramps: service.is_ramped(),
+            ramps_until: Moment::ZERO,
             used: 0,
             line: Line::default(),
             phase: Phase::Flowing,
@@ -141,13 +144,14 @@ impl Gate {
         matches!(self.phase, Phase::Shut)
     }
 
-    /// Goes on as it was when the process before ended.
-    pub(super) fn resume(&mut self, release: Release, now: Moment) {
+    /// Goes on as it was when the process before ended. What that one had in hand has come by `until`.
+    pub(super) fn resume(&mut self, release: Release, now: Moment, until: Moment) {
         (self.before, self.told) = (release.steady, release);
         if let Some(stage) = release.stage.filter(|_| self.ramps) {
             self.has_parked();
             let ramp = Ramp::begin(self.before, now, now.as_nanos()).at_stage(stage);
             self.phase = Phase::Ramping(Box::new(ramp));
+            self.ramps_until = until;
         }
     }
 
@@ -176,7 +180,7 @@ impl Gate {
             (Phase::Flowing, true) => {}
             (Phase::Ramping(ramp), true) => {
                 let all_gone = self.line.is_empty() && !self.parked && self.fetching == 0;
-                if all_gone && ramp.ends_at(now) <= now {
+                if all_gone && ramp.ends_at(now).max(self.ramps_until) <= now {
                     self.phase = Phase::Flowing;
                 }
             }
@@ -267,6 +271,8 @@ impl Gate {
 
     fn let_through(&mut self, place: Place, calls: Moment) {
         self.used += 1;
+        steadfast_store::failpoint!("gate.probe", if matches!(self.phase, Phase::Probing));
+        steadfast_store::failpoint!("gate.release", if matches!(self.phase, Phase::Ramping(_)));
         match self.phase {
             Phase::Flowing | Phase::Shut => return,
             Phase::Ramping(_) => {}
@@ -453,7 +459,7 @@ impl Gate {
     pub(super) fn wakes_at(&self, now: Moment) -> Option<Moment> {
         if self.line.is_empty() && !self.parked {
             return match &self.phase {
-                Phase::Ramping(ramp) => Some(ramp.ends_at(now)),
+                Phase::Ramping(ramp) => Some(ramp.ends_at(now).max(self.ramps_until)),
                 _ => None,
             };
         }

@@ -1,6 +1,7 @@
 //! A gate's phases: who goes through in each, and how it turns.
 
 use super::*;
+use crate::circuits::Release;
 
 #[test]
 fn who_comes_goes_through_while_there_is_room_and_then_in_line() {
@@ -223,6 +224,26 @@ fn a_ramp_ends_when_nobody_waits_any_more() {
         world.pass(ms(50));
     }
     assert_eq!((world.phase(), world.come(0, None, "a").1), ("flowing", Permit::Granted));
+}
+
+/// Nobody is parked, and yet a ramp that goes on waits for those whose process died with them in hand.
+#[test]
+fn a_ramp_that_goes_on_waits_for_those_that_the_process_before_had() {
+    let mut world = World::new(quick(), |service| service);
+    let now = world.now();
+    let release = Release { steady: Some(50.0), stage: Some(1) };
+    world.gate.resume(release, now, now + s(30));
+    for _ in 0..2 {
+        world.gate.fetches(1);
+        world.gate.fetched(Some(Vec::new()));
+    }
+    assert_eq!(world.gate.wakes_at(now), Some(now + s(30)));
+    world.pass(s(29));
+    assert_eq!((world.phase(), world.come(0, None, "a").1), ("ramping", Permit::InLine));
+    assert_eq!(world.serve().len(), 1);
+    world.ends(1, true);
+    world.pass(s(2));
+    assert_eq!(world.phase(), "flowing");
 }
 
 #[test]
