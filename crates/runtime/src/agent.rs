@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId};
+use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
 use steadfast_resilience::clock::Moment;
 use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
@@ -41,6 +41,8 @@ pub(crate) struct Order {
     pub(crate) missing: Vec<Option<StepId>>,
     /// When it may call; `None` for at once.
     pub(crate) begins_at: Option<Moment>,
+    /// Whether it finds out for all others if the service is back.
+    pub(crate) probes: bool,
 }
 
 /// How an attempt ended.
@@ -87,7 +89,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at } = order;
+    let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at, probes } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
@@ -149,7 +151,12 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         Err(error) if error.failure().is_some_and(|last| last.kind() == NO_HEARTBEAT) => {
             Some((Answer::Unheard, None))
         }
-        Err(error) => failed(shared, &error, pipeline, calls_used).map(|answer| (answer, None)),
+        Err(error) => {
+            let answer = failed(shared, &error, pipeline, calls_used)?;
+            // Where the definition says how many calls there are at most, all of them count.
+            let is_free = probes && dispatch.calls_left.is_none();
+            Some((if is_free { still_away(answer, &error, pipeline, shared.now()) } else { answer }, None))
+        }
     }
 }
 
@@ -213,6 +220,22 @@ fn failed<S: Store>(
         again: waits(error, pipeline, calls_used).map(|wait| now + wait),
     };
     Some(Answer::Failed(failure))
+}
+
+/// What a probe means that has failed. It was made for all who wait, and costs the one that made it none of its retries: in
+/// a long outage few tasks would use them up for all. One that was refused for good is no failure of the service, and one
+/// that was followed by other calls of the same attempt pays for those.
+fn still_away(answer: Answer, error: &Error<Fault>, pipeline: &Pipeline, now: Time) -> Answer {
+    let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
+    let for_good = error.failure().is_none_or(|last| last.class() == Class::Terminal);
+    match answer {
+        Answer::Failed(failure) if is_shut && !for_good && failure.calls > 0 => Answer::Failed(Failure {
+            calls: failure.calls - 1,
+            again: Some(failure.again.unwrap_or(now)),
+            ..failure
+        }),
+        answer => answer,
+    }
 }
 
 /// How long a step waits at least before it is tried again; `None` if it is not.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use steadfast_engine::{Definition, StepState, TaskState};
+use steadfast_engine::{Definition, Step, StepState, TaskState};
 use steadfast_resilience::breaker::Builder;
 use steadfast_resilience::clock::{Clock, Moment};
 use steadfast_resilience::retry::Budget;
@@ -39,7 +39,7 @@ impl Ledger {
         self.begun.lock().unwrap().iter().map(|(_, name)| name.clone()).collect()
     }
 
-    fn of(&self, name: &str) -> usize {
+    fn calls_of(&self, name: &str) -> usize {
         self.names().iter().filter(|of| *of == name).count()
     }
 
@@ -53,6 +53,20 @@ impl Ledger {
         name: &str,
         service: &Service,
         within: Option<Duration>,
+        act: fn(usize) -> Act,
+    ) -> Arc<Workflow> {
+        let builder = Definition::builder(name).step(one_step());
+        let definition = match within {
+            Some(time) => builder.complete_within(time),
+            None => builder,
+        };
+        self.of(definition, service, act)
+    }
+
+    fn of(
+        &self,
+        definition: steadfast_engine::Builder,
+        service: &Service,
         act: fn(usize) -> Act,
     ) -> Arc<Workflow> {
         let ledger = self.clone();
@@ -80,15 +94,14 @@ impl Ledger {
                 answer
             })
         };
-        let step = step("a").complete_within(s(60)).nothing_to_undo();
-        let mut definition = Definition::builder(name).step(step);
-        if let Some(time) = within {
-            definition = definition.complete_within(time);
-        }
         let code = Code::new(Arc::new(handler));
         let workflow = Workflow::new(definition.build().unwrap(), vec![code], vec![service.clone()]);
         Arc::new(workflow.unwrap())
     }
+}
+
+fn one_step() -> Step {
+    step("a").complete_within(s(60)).nothing_to_undo()
 }
 
 async fn start(workflows: &[&Arc<Workflow>]) -> Node<Memory> {
@@ -192,9 +205,9 @@ async fn namespaces_share_a_service_evenly_however_many_tasks_each_has() {
     crowd(&node, &workflow, 2_000, ("greedy", "greedy", 0)).await;
     sleep(s(10)).await;
     crowd(&node, &workflow, 300, ("modest", "modest", 0)).await;
-    let before = (ledger.of("greedy"), ledger.of("modest"));
+    let before = (ledger.calls_of("greedy"), ledger.calls_of("modest"));
     sleep(s(40)).await;
-    let had = (ledger.of("greedy") - before.0, ledger.of("modest") - before.1);
+    let had = (ledger.calls_of("greedy") - before.0, ledger.calls_of("modest") - before.1);
     let all = had.0 + had.1;
     assert!((380..=400).contains(&all), "all places are made use of: {all}");
     assert!((45 * all..=55 * all).contains(&(100 * had.1)), "{had:?}");
@@ -307,9 +320,8 @@ async fn one_that_stays_away_is_tried_as_often_as_the_policy_says_and_no_more() 
     let breaker = || Breaker::standard().open_for(s(100)).growing_by(1.0);
     let pipeline =
         |retries| Pipeline::builder("svc").no_budget().retry(Retry::fixed(s(1)).max_retries(retries));
-    // With a breaker, without one, with one that lasting failures do not trip, and with no retry at all.
+    // Without a breaker, with one that lasting failures do not trip, and with no retry at all.
     let services = [
-        (built(pipeline(3).breaker(breaker())), 4, 300),
         (built(pipeline(3).no_breaker()), 4, 180),
         (built(pipeline(3).breaker(breaker().lasting_trips(false))), 4, 180),
         (built(pipeline(0).breaker(breaker())), 1, 0),
@@ -324,6 +336,50 @@ async fn one_that_stays_away_is_tried_as_often_as_the_policy_says_and_no_more() 
         assert_eq!((state(&ended), ledger.calls()), (TaskState::Undone, calls));
         let took = Clock::tokio().now().since(began);
         assert!(took >= s(least) && took < s(least + 200), "{took:?}");
+    }
+}
+
+/// B17: a probe is made for all who wait, and costs none of the retries of the one that makes it. The deadline ends it all
+/// the same, and so does a limit to the calls.
+#[tokio::test(start_paused = true)]
+async fn probes_cost_no_retry() {
+    let breaker = Breaker::standard().open_for(s(100)).growing_by(1.0);
+    let service = tripping(breaker, Retry::fixed(s(1)).max_retries(1));
+    let ledger = Ledger::default();
+    // It refuses, hangs up, refuses, ... for an hour.
+    let workflow = ledger.workflow("w", &service, |nth| match nth {
+        36.. => Act::Succeed,
+        _ if nth % 2 == 0 => Act::Fail(Verdict::lasting(Kind::OFFLINE).without_effect()),
+        _ => Act::Fail(Verdict::transient(Kind::CONNECTION_LOST)),
+    });
+    let node = start(&[&workflow]).await;
+    let began = Clock::tokio().now();
+    let tasks = crowd(&node, &workflow, 1, ("t", "", 0)).await;
+    sleep(s(3_400)).await;
+    let step = node.read(tasks[0]).await.unwrap().task.steps()[0].clone();
+    assert_eq!((step.state, step.calls), (StepState::Parked, 1), "the first call counts, no probe does");
+    assert!(step.failures > 30, "{step:?}");
+    all_complete(&node, tasks).await;
+    assert!(Clock::tokio().now().since(began) >= s(3_600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_end_with_the_deadline_and_with_the_most_calls() {
+    let away: fn(usize) -> Act = |_| Act::Fail(Verdict::lasting(Kind::OFFLINE).without_effect());
+    let builder = || Definition::builder("w");
+    let ways = [
+        (builder().step(one_step()).complete_within(s(1_000)), 10),
+        (builder().step(one_step().max_calls(3)), 3),
+    ];
+    for (definition, calls) in ways {
+        let breaker = Breaker::standard().open_for(s(100)).growing_by(1.0);
+        let service = tripping(breaker, Retry::fixed(s(1)).max_retries(50));
+        let ledger = Ledger::default();
+        let workflow = ledger.of(definition, &service, away);
+        let node = start(&[&workflow]).await;
+        let tasks = crowd(&node, &workflow, 1, ("t", "", 0)).await;
+        let ended = node.at_rest(tasks[0]).await.unwrap();
+        assert_eq!((state(&ended), ledger.calls()), (TaskState::Undone, calls));
     }
 }
 

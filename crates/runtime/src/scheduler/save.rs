@@ -209,7 +209,8 @@ impl<S: Store> Scheduler<S> {
         let attempt = dispatch.attempt;
         let now = self.shared.clock.now();
         let gate = self.gates.get_mut(owned.workflow.service(dispatch.step).name());
-        let begins_at = gate.and_then(|gate| gate.calls_at(id, dispatch.step, now));
+        let turn = gate.map(|gate| (gate.calls_at(id, dispatch.step, now), gate.probes(id, dispatch.step)));
+        let (begins_at, probes) = turn.unwrap_or_default();
         let order = Order {
             task: id,
             workflow: Arc::clone(&owned.workflow),
@@ -217,6 +218,7 @@ impl<S: Store> Scheduler<S> {
             known: owned.known.clone(),
             missing: owned.missing(dispatch.step, dispatch.undo),
             begins_at,
+            probes,
             dispatch,
         };
         steadfast_store::failpoint!("dispatch.before");

@@ -351,6 +351,11 @@ impl Gate {
         }
     }
 
+    /// Whether an attempt that has a place is a probe.
+    pub(super) fn probes(&self, task: TaskId, step: StepId) -> bool {
+        self.probing.contains(&(task, step))
+    }
+
     /// Takes a place for an attempt that runs already.
     pub(super) fn take_anyway(&mut self) {
         self.used += 1;
