@@ -189,7 +189,8 @@ impl Builder {
     }
 
     /// The open time is multiplied by this with each failed recovery. Default: 1.5. Doubling would make callers wait
-    /// for about as long as the outage took, after it is over.
+    /// for about as long as the outage took, after it is over. A recovery that does not last is a failed one too: the
+    /// breaker has to stay closed for twice as long as it was open, or else the next open time grows on.
     pub fn growing_by(mut self, factor: f64) -> Self {
         self.settings.open.growth = factor;
         self

@@ -198,7 +198,7 @@ impl Breaker {
         let now = self.clock.now();
         let generation = self.core.generation();
         let counts = self.core.counts(generation, now);
-        let phase = lock(&self.core.control).phase;
+        let phase = lock(&self.core.control).phase.at(now);
         Report {
             state: phase.state,
             calls: counts.calls(),
@@ -254,7 +254,7 @@ pub struct Report {
     pub refused: u64,
     /// How much longer it stays open; `None` when it is not open, or has no end.
     pub open_for: Option<Duration>,
-    /// Recoveries that failed since it was last closed.
+    /// Recoveries that failed, or did not last, since one did.
     pub failed_recoveries: u32,
 }
 

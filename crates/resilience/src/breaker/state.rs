@@ -56,8 +56,10 @@ pub(crate) struct Phase {
     /// A health check must not end the open state before this: the service named that time itself, or the check has
     /// been wrong.
     pub(crate) held_until: Moment,
-    /// Recoveries that failed since it was last closed. They lengthen the open time.
+    /// Recoveries that failed, or did not last, since one did. They lengthen the open time.
     pub(crate) failed_recoveries: u32,
+    /// A recovery has lasted when it is still closed by then.
+    pub(crate) lasts_from: Moment,
     /// What the health check's word is worth.
     pub(crate) trust: Trust,
 }
@@ -68,8 +70,17 @@ impl Phase {
         until: Moment::ZERO,
         held_until: Moment::ZERO,
         failed_recoveries: 0,
+        lasts_from: Moment::ZERO,
         trust: Trust::Full,
     };
+
+    /// What it is by now: a recovery that has lasted ends what came before.
+    pub(crate) fn at(self, now: Moment) -> Self {
+        match self.state == State::Closed && now >= self.lasts_from {
+            true => Self { failed_recoveries: 0, ..self },
+            false => self,
+        }
+    }
 }
 
 /// What a health check's word is worth since the breaker was last closed. A check that says *up* while real calls fail
@@ -141,6 +152,9 @@ pub(crate) struct OpenTime {
     pub(crate) cap: Duration,
 }
 
+/// A recovery has lasted when the breaker stays closed for so many times as long as it was open before.
+const LASTS: f64 = 2.0;
+
 /// An open time is lengthened by up to this share, so that many breakers which tripped together do not probe together.
 const OPEN_SPREAD: f64 = 0.1;
 
@@ -163,10 +177,16 @@ pub(crate) fn transition(
     chance: f64,
 ) -> Option<Phase> {
     use State::{Closed, ForcedClosed, ForcedOpen, HalfOpen, Open};
+    let phase = phase.at(now);
     let opened = |failed_recoveries: u32, hold: Duration, trust: Trust| {
         let until = now + open.after(failed_recoveries, chance).max(hold);
         let held_until = if trust == Trust::Lost { until } else { now + hold };
-        Phase { state: Open, until, held_until, failed_recoveries, trust }
+        Phase { state: Open, until, held_until, failed_recoveries, lasts_from: Moment::ZERO, trust }
+    };
+    // A service that goes up and down is met as one that stays down: the open time grows on.
+    let recovered = || {
+        let lasts_from = now + scaled(open.after(phase.failed_recoveries, 0.0), LASTS);
+        Phase { failed_recoveries: phase.failed_recoveries, lasts_from, ..Phase::CLOSED }
     };
     let reopened =
         |hold| opened(phase.failed_recoveries.saturating_add(1), hold, phase.trust.after_failure());
@@ -177,9 +197,11 @@ pub(crate) fn transition(
         until,
         held_until: until,
         failed_recoveries,
+        lasts_from: Moment::ZERO,
         trust: phase.trust,
     };
     match (phase.state, input) {
+        (Closed, Input::Tripped { hold }) if now < phase.lasts_from => Some(reopened(hold)),
         (Closed, Input::Tripped { hold }) => Some(opened(0, hold, Trust::Full)),
         (Open | ForcedOpen, Input::ProbeDue) => (now >= phase.until).then(|| kept(HalfOpen)),
         // To half-open and no further: real calls decide, and an operator's hold is not a check's to end.
@@ -188,7 +210,7 @@ pub(crate) fn transition(
         }
         (HalfOpen, Input::ProbeFailed { hold }) => Some(reopened(hold)),
         (HalfOpen, Input::Stalled) => Some(reopened(Duration::ZERO)),
-        (HalfOpen, Input::Recovered) => Some(Phase::CLOSED),
+        (HalfOpen, Input::Recovered) | (Open | HalfOpen, Input::OthersRecovered) => Some(recovered()),
         (_, Input::ForceOpen { until }) => {
             Some(Phase { state: ForcedOpen, until: until.unwrap_or(Moment::FAR), ..Phase::CLOSED })
         }
@@ -201,7 +223,6 @@ pub(crate) fn transition(
         (Open, Input::OthersOpened { until, failed_recoveries }) => {
             (until > phase.until).then(|| told(until, failed_recoveries.max(phase.failed_recoveries)))
         }
-        (Open | HalfOpen, Input::OthersRecovered) => Some(Phase::CLOSED),
         // Late, doubled or foreign: what an earlier state began ends nothing in this one.
         (Open | ForcedOpen | ForcedClosed | HalfOpen, Input::Tripped { .. })
         | (Closed | HalfOpen | ForcedClosed, Input::ProbeDue)

@@ -98,7 +98,7 @@ pub struct CircuitRecord {
     pub state: String,
     /// Until when it stays open, if it has an end.
     pub open_until: Option<Time>,
-    /// Recoveries that failed since it was last closed.
+    /// Recoveries that failed, or did not last, since one did.
     pub failed_recoveries: u32,
     /// Who set it by hand and why, if somebody did.
     pub forced_by: Option<(String, String)>,

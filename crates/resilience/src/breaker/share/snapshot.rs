@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub state: State,
     /// How much longer it stays open; `None` without an end.
     pub open_for: Option<Duration>,
-    /// Recoveries that failed since it was last closed.
+    /// Recoveries that failed, or did not last, since one did.
     pub failed_recoveries: u32,
     /// Who set it by hand, if somebody did.
     pub forced_by: Option<Override>,
@@ -85,7 +85,7 @@ impl Breaker {
         let (core, now) = (self.core(), self.clock().now());
         let counts = core.counts(core.generation(), now);
         let control = lock(&core.control);
-        let phase = control.phase;
+        let phase = control.phase.at(now);
         let open_for = if phase.until == Moment::FAR { None } else { Some(phase.until.since(now)) };
         // The lease is asked for a little before it is needed, so that no probe waits for a round; and when a health
         // check found the service up, however long the open time still is.

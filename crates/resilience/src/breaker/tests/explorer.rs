@@ -63,6 +63,8 @@ struct Model {
     probes: u16,
     succeeded: u16,
     failed_recoveries: u32,
+    /// Whether it has closed not long ago, by a recovery.
+    fresh: bool,
     /// Whether the open time is over; meaningless in other states.
     due: bool,
     has_end: bool,
@@ -85,6 +87,7 @@ impl Model {
             probes: 0,
             succeeded: 0,
             failed_recoveries: 0,
+            fresh: false,
             due: false,
             has_end: true,
             silent: false,
@@ -102,6 +105,12 @@ impl Model {
             self.failed_recoveries = 0;
             self.doubted = false;
         }
+    }
+
+    fn recovered(&mut self) {
+        let failed_recoveries = self.failed_recoveries;
+        self.go(State::Closed);
+        (self.failed_recoveries, self.fresh) = (failed_recoveries, true);
     }
 
     fn recovery_failed(&mut self) {
@@ -143,6 +152,7 @@ impl Model {
             (Deed::Fail(_), false) => {
                 self.row += 1;
                 if self.row >= IN_A_ROW && self.state == State::Closed {
+                    self.failed_recoveries += u32::from(self.fresh);
                     self.go(State::Open);
                 }
             }
@@ -151,7 +161,7 @@ impl Model {
                 self.succeeded += 1;
                 self.silent = false;
                 if self.succeeded == TO_CLOSE {
-                    self.go(State::Closed);
+                    self.recovered();
                 }
             }
             (Deed::Fail(_), true) => self.recovery_failed(),
@@ -172,6 +182,10 @@ impl Model {
             }
             Deed::HalfOpenLimit => {
                 self.silent = true;
+                // A recovery has lasted by then.
+                if std::mem::take(&mut self.fresh) {
+                    self.failed_recoveries = 0;
+                }
                 self.due |= self.has_end && matches!(self.state, State::Open | State::ForcedOpen);
             }
             Deed::FoundUp => {

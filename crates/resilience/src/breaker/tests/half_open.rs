@@ -183,8 +183,28 @@ fn open_times_grow_up_to_the_cap_and_start_again_after_recovery() {
     assert_eq!(breaker.core().control.lock().unwrap().phase.failed_recoveries, 3);
     succeeds(&breaker, now, 1);
     assert!(breaker.is_closed());
+    // It has lasted when it stays closed for twice the open time before.
+    now = now + s(70);
     fails(&breaker, now, 1);
     assert!(breaker.try_acquire(now).unwrap_err().retry_in().unwrap() <= s(11));
+}
+
+/// B5: a service that goes up and down is left alone for longer each time, as one that stays down is.
+#[test]
+fn a_recovery_that_does_not_last_is_a_failed_one() {
+    let breaker = build(probing(1, 1).growing_by(2.0).growing_to(s(35)));
+    let mut now = at(0);
+    for (nth, base) in [10, 20, 35, 35].into_iter().enumerate() {
+        fails(&breaker, now, 1);
+        let open = breaker.try_acquire(now).unwrap_err().retry_in().unwrap();
+        assert!(open >= s(base) && open <= s(base).mul_f64(1.1), "{open:?} for {base}");
+        assert_eq!(breaker.report().failed_recoveries, u32::try_from(nth).unwrap());
+        now = now + open;
+        succeeds(&breaker, now, 1);
+        assert!(breaker.is_closed());
+        // A moment before it would have lasted.
+        now = Moment::from_nanos((now + s(base) * 2).as_nanos() - 1);
+    }
 }
 
 #[test]

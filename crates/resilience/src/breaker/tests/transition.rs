@@ -58,7 +58,13 @@ fn failed_recoveries_are_kept_while_probing_and_end_with_recovery() {
     let failed = next(State::HalfOpen, Input::ProbeFailed { hold: s(0) });
     assert_eq!((failed.failed_recoveries, failed.until), (3, at(100) + s(60)));
     assert_eq!(next(State::HalfOpen, Input::ProbeFailed { hold: s(70) }).until, at(100) + s(70));
-    assert_eq!(next(State::HalfOpen, Input::Recovered), Phase::CLOSED);
+    let recovered = next(State::HalfOpen, Input::Recovered);
+    let lasts_from = at(100) + s(80);
+    assert_eq!(recovered, Phase { failed_recoveries: 2, lasts_from, ..Phase::CLOSED });
+    assert_eq!(next(State::Open, Input::OthersRecovered), recovered);
+    let tripped = |now| transition(recovered, Input::Tripped { hold: s(0) }, now, OPEN, 0.0).unwrap();
+    let just_before = Moment::from_nanos(lasts_from.as_nanos() - 1);
+    assert_eq!((tripped(just_before).failed_recoveries, tripped(lasts_from).failed_recoveries), (3, 0));
     assert_eq!(next(State::Open, Input::Reset), Phase::CLOSED);
     assert_eq!(next(State::Closed, Input::Tripped { hold: s(0) }).failed_recoveries, 0);
     assert_eq!(next(State::Open, Input::ForceOpen { until: Some(at(7)) }).until, at(7));
