@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
-use steadfast_resilience::clock::Moment;
 use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
@@ -14,7 +13,7 @@ use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 use crate::handler::{Fault, PANIC, Work, call};
 use crate::judge::is_done;
 use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
-use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT};
+use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT, Turn};
 use crate::shared::Shared;
 use crate::stats::count;
 use crate::workflow::{Known, Workflow};
@@ -40,7 +39,7 @@ pub(crate) struct Order {
     /// What of the rest has to be read: the input (`None`) and the outputs of steps.
     pub(crate) missing: Vec<Option<StepId>>,
     /// When it may call; `None` for at once.
-    pub(crate) begins_at: Option<Moment>,
+    pub(crate) turn: Option<Turn>,
     /// Whether it finds out for all others if the service is back.
     pub(crate) probes: bool,
 }
@@ -89,7 +88,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing, begins_at, probes } = order;
+    let Order { task, workflow, dispatch, calls_used, mut known, missing, turn, probes } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     let step = workflow.definition().step(dispatch.step);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
@@ -105,8 +104,8 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         pulse: pulse.clone(),
     });
     let pipeline = workflow.service(dispatch.step).pipeline();
-    if let Some(at) = begins_at.filter(|at| *at > shared.clock.now()) {
-        shared.clock.sleep_until(at).await;
+    if let Some(turn) = turn {
+        turn.comes(&shared.clock).await;
     }
     let left = dispatch.complete_by.since(shared.now());
     if left.is_zero() {

@@ -199,8 +199,14 @@ impl Clock {
     /// much for what is to come evenly spaced.
     #[cfg(feature = "tokio")]
     pub fn sleep_until(&self, moment: Moment) -> Sleep {
-        let now = if self.is_system() { Moment(fine_nanos()) } else { self.now() };
-        self.sleep(moment.since(now))
+        self.sleep(moment.since(self.fine_now()))
+    }
+
+    /// [`now`](Self::now), measured as finely as the machine can.
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn fine_now(&self) -> Moment {
+        if self.is_system() { Moment(fine_nanos()) } else { self.now() }
     }
 
     /// Holds this thread for `wait`, or until the caller cancels. On a virtual clock it moves the clock instead.

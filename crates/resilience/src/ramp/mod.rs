@@ -1,7 +1,7 @@
 //! Gentle release: work that waited for a service goes back to it in growing steps, and never much faster than before.
 //!
 //! A service that was away is weak when it is back, and everything that waited would come at once. A [`Ramp`] lets work go
-//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.22 times
+//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.2 times
 //! the rate that it had before the trouble ([`Steady`]). New work and work that waited take their turns from the same ramp.
 //! Nothing here waits or asks for the time: `now` is an argument.
 //!
@@ -20,20 +20,22 @@
 //! assert_eq!(ramp.turn(soon), Some(now + Duration::from_millis(500)));
 //! ```
 
+mod pace;
 mod steady;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+pub use pace::Pace;
 pub use steady::Steady;
 
 use crate::clock::{Moment, nanos};
 use crate::random::Rng;
 
 /// How much faster than before the trouble, at most. Any tenth of a second then has no more than 1.25 times what it had
-/// before, though turns do not begin at the very moment that they are given.
-const CAP: f64 = 1.22;
+/// before, though calls do not arrive at the very moment that they are sent.
+const CAP: f64 = 1.2;
 /// Turns a second in the first stage.
 const FIRST: f64 = 2.0;
 /// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.

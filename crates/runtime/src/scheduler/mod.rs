@@ -28,7 +28,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT};
+pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT, Turn};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;

@@ -209,15 +209,15 @@ impl<S: Store> Scheduler<S> {
         let attempt = dispatch.attempt;
         let now = self.shared.clock.now();
         let gate = self.gates.get_mut(owned.workflow.service(dispatch.step).name());
-        let turn = gate.map(|gate| (gate.calls_at(id, dispatch.step, now), gate.probes(id, dispatch.step)));
-        let (begins_at, probes) = turn.unwrap_or_default();
+        let turn = gate.map(|gate| (gate.turn(id, dispatch.step, now), gate.probes(id, dispatch.step)));
+        let (turn, probes) = turn.unwrap_or_default();
         let order = Order {
             task: id,
             workflow: Arc::clone(&owned.workflow),
             calls_used: owned.task.step(dispatch.step).calls,
             known: owned.known.clone(),
             missing: owned.missing(dispatch.step, dispatch.undo),
-            begins_at,
+            turn,
             probes,
             dispatch,
         };

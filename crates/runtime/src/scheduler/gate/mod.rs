@@ -10,6 +10,7 @@
 mod line;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use steadfast_store::TaskId;
 
 use line::Line;
 pub(super) use line::{Place, Rank};
+pub(crate) use turn::Turn;
 
 use crate::agent::CLOCK_STEP;
 use crate::circuits::Release;
@@ -36,6 +38,8 @@ pub(crate) const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// So much of what the ramp lets go is taken from the store at once.
 const FETCHED_AHEAD: Duration = Duration::from_millis(500);
+/// How soon it is looked again whether turns that were given have begun.
+const SOON: Duration = Duration::from_millis(10);
 /// The most that are taken from the store at once.
 const MOST_FETCHED: usize = 256;
 
@@ -83,6 +87,8 @@ pub(super) struct Gate {
     /// When those call that probe or that the ramp let go, and how long that takes when it goes well.
     turns: HashMap<(TaskId, StepId), Moment>,
     takes: Duration,
+    /// How calls of a ramp begin.
+    pace: turn::Shared,
     /// A deadline before this time can hardly be met any more.
     in_reach: Time,
     steady: Steady,
@@ -123,6 +129,7 @@ impl Gate {
             probed: HashSet::new(),
             turns: HashMap::new(),
             takes: Duration::ZERO,
+            pace: turn::Shared::default(),
             in_reach: Time::from_millis(0),
             steady: Steady::default(),
             before: None,
@@ -176,18 +183,39 @@ impl Gate {
             _ => time + self.pipeline.attempt_timeout().unwrap_or_default().max(self.takes) + CLOCK_STEP,
         };
         let state = self.breaker().map_or(State::Closed, |breaker| breaker.state());
-        match (&self.phase, state.is_closed()) {
-            (Phase::Flowing, true) => {}
+        let shut = match (&self.phase, state.is_closed()) {
+            (Phase::Flowing, true) => return Vec::new(),
             (Phase::Ramping(ramp), true) => {
                 let all_gone = self.line.is_empty() && !self.parked && self.fetching == 0;
-                if all_gone && ramp.ends_at(now).max(self.ramps_until) <= now {
+                if all_gone && self.ramp_ends_at(ramp, now) <= now {
                     self.phase = Phase::Flowing;
                 }
+                Vec::new()
             }
-            (Phase::Shut | Phase::Probing, true) => self.reopen(now),
-            (_, false) => return self.close(now, state),
-        }
-        Vec::new()
+            (Phase::Shut | Phase::Probing, true) => {
+                self.reopen(now);
+                Vec::new()
+            }
+            (_, false) => self.close(now, state),
+        };
+        let rate = match &self.phase {
+            Phase::Ramping(ramp) => Some(ramp.rate()),
+            Phase::Flowing | Phase::Shut | Phase::Probing => None,
+        };
+        self.pace.with(|pace| pace.set(rate));
+        shut
+    }
+
+    /// When a ramp has done its work, if nobody else comes.
+    fn ramp_ends_at(&self, ramp: &Ramp, now: Moment) -> Moment {
+        let all_begun = if self.pace.with(|pace| pace.is_idle()) { now } else { now + SOON };
+        ramp.ends_at(now).max(self.ramps_until).max(all_begun)
+    }
+
+    /// When a ramp gives its next turn.
+    fn next_turn(&self, ramp: &Ramp, now: Moment) -> Moment {
+        let room = if self.pace.with(|pace| pace.is_behind()) { now + SOON } else { now };
+        ramp.next_turn(now).max(room)
     }
 
     fn close(&mut self, now: Moment, state: State) -> Vec<Place> {
@@ -299,7 +327,7 @@ impl Gate {
             Phase::Probing => self.next_probe()?,
         };
         if let Phase::Ramping(ramp) = &self.phase
-            && ramp.next_turn(now) > now
+            && self.next_turn(ramp, now) > now
         {
             return None;
         }
@@ -339,16 +367,13 @@ impl Gate {
         self.line.in_reach(self.in_reach).next().or_else(|| self.line.iter().next().copied())
     }
 
-    /// When an attempt may call that has a place; `None` for at once.
-    pub(super) fn calls_at(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Moment> {
-        let turn = self.turns.get_mut(&(task, step))?;
-        match &mut self.phase {
-            Phase::Ramping(ramp) => {
-                *turn = ramp.begin_call(*turn, now);
-                Some(*turn)
-            }
-            _ => Some(*turn),
+    /// The turn of an attempt that has a place; `None` if it may call at once.
+    pub(super) fn turn(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Turn> {
+        let at = self.turns.get_mut(&(task, step))?;
+        if let Phase::Ramping(ramp) = &mut self.phase {
+            *at = ramp.begin_call(*at, now);
         }
+        Some(self.pace.turn(*at))
     }
 
     /// Whether an attempt that has a place is a probe.
@@ -464,7 +489,7 @@ impl Gate {
     pub(super) fn wakes_at(&self, now: Moment) -> Option<Moment> {
         if self.line.is_empty() && !self.parked {
             return match &self.phase {
-                Phase::Ramping(ramp) => Some(ramp.ends_at(now).max(self.ramps_until)),
+                Phase::Ramping(ramp) => Some(self.ramp_ends_at(ramp, now)),
                 _ => None,
             };
         }
@@ -478,7 +503,7 @@ impl Gate {
             }
             Phase::Probing if has_room && self.may_probe() => limited(),
             Phase::Ramping(ramp) if has_room && !self.nearer_comes() => {
-                Some(ramp.next_turn(now).max(self.limited_until))
+                Some(self.next_turn(ramp, now).max(self.limited_until))
             }
             Phase::Flowing | Phase::Probing | Phase::Ramping(_) => None,
         }

@@ -100,7 +100,7 @@ impl Chance {
         }
         let who = self.running.swap_remove(self.rng.usize(0..self.running.len()));
         let well = self.rng.u8(0..10) >= self.fails;
-        let _ = self.world.gate.calls_at(task(who), STEP, self.world.clock.now());
+        drop(self.world.gate.turn(task(who), STEP, self.world.clock.now()));
         self.world.ends(who, well);
         if !well {
             self.asks(who);

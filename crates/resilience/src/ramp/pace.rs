@@ -1,0 +1,68 @@
+//! Calls as they really begin: no more in any tenth of a second than the ramp gives in one, whatever held them up.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::clock::Moment;
+
+/// The time over which calls are counted.
+const TENTH: Duration = Duration::from_millis(100);
+
+/// Holds calls back that would begin together. Turns are evenly spaced, but a process that stands still for a moment finds all
+/// that were due meanwhile due at once.
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    /// How many may begin in any tenth of a second; 0 for as many as like.
+    most: usize,
+    begun: VecDeque<Moment>,
+    waiting: usize,
+}
+
+impl Pace {
+    /// From now on so many a second; `None` for as many as like. It is rounded up: a pace below the ramp's own would have
+    /// its turns pile up.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, and not below zero")]
+    pub fn set(&mut self, per_second: Option<f64>) {
+        let most = |rate: f64| (rate * TENTH.as_secs_f64() - 1e-6).ceil().max(1.0) as usize;
+        self.most = per_second.map_or(0, most);
+    }
+
+    /// Somebody has a turn that has not begun.
+    pub fn waits(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// Somebody whose turn had not begun has begun, or does not want it any more.
+    pub fn waits_no_more(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+    }
+
+    /// Whether all turns have begun.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Whether more turns wait than may begin in a tenth of a second: it is of no use to give more.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.most > 0 && self.waiting > self.most
+    }
+
+    /// A call wants to begin: it counts if it may.
+    ///
+    /// # Errors
+    /// When it may try again.
+    pub fn begin(&mut self, now: Moment) -> Result<(), Moment> {
+        while self.begun.front().is_some_and(|first| now.since(*first) >= TENTH) {
+            self.begun.pop_front();
+        }
+        match self.begun.len().checked_sub(self.most).and_then(|over| self.begun.get(over)) {
+            Some(first) if self.most > 0 => Err(*first + TENTH),
+            _ => {
+                self.begun.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
