@@ -6,6 +6,7 @@ mod recovery;
 mod story;
 mod undo;
 mod wait;
+mod why;
 mod words;
 
 use std::sync::Arc;
