@@ -2,6 +2,42 @@
 
 use super::*;
 
+/// In whichever state: what is open is told once, what is not is not told, and somebody or something changes it.
+pub(super) fn check(definition: &Definition, task: &Task, now: Time) {
+    let why = task.why(definition, now, &Since::default());
+    let told = format!("{why:#?}\n{task:#?}");
+    assert!(!why.to_string().is_empty(), "{told}");
+    assert_eq!(
+        (why.state, why.cause.as_ref()),
+        (task.state(), task.head().ending.as_ref().map(|end| &end.cause))
+    );
+    if task.state() == TaskState::Pending {
+        assert!(why.held.len() == 1 && why.held[0].step.is_none(), "{told}");
+        return;
+    }
+    assert!(!why.held.is_empty() || task.state().is_at_rest(), "{told}");
+    let mut steps: Vec<_> = why.held.iter().map(|held| held.step.unwrap()).collect();
+    steps.dedup();
+    assert_eq!(steps.len(), why.held.len(), "{told}");
+    let busy = |what: fn(&On) -> bool| why.held.iter().filter(|held| what(&held.on)).count();
+    let runs = busy(|on| matches!(on, On::Attempt { .. }));
+    assert_eq!(runs, task.head().running as usize, "{told}");
+    let ending = task.head().ending.as_ref();
+    if ending.is_none_or(|ending| ending.drained && ending.end == End::Undo) {
+        assert_eq!(why.held.len(), task.head().open as usize, "{told}");
+        assert_eq!(busy(|on| matches!(on, On::Place)), task.head().ready as usize, "{told}");
+    }
+    // Whatever waits for others waits for some that are told of, and that do not wait for it.
+    let waits = why.held.iter().filter_map(|held| match &held.on {
+        On::Turn(steps) | On::Drain(steps) | On::LaterUndo(steps) => Some((held, steps)),
+        _ => None,
+    });
+    for (held, others) in waits {
+        assert!(!others.is_empty() && others.iter().all(|other| steps.contains(other)), "{told}");
+        assert!(!others.contains(&held.step.unwrap()), "{told}");
+    }
+}
+
 /// A task under way whose history is kept.
 struct Kept {
     run: Run,
