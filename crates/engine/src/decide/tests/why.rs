@@ -112,6 +112,8 @@ fn steps_on_their_way_forward_say_what_holds_them() {
     assert_eq!(task.told("a"), (attempt(1), Some(3), Some(13), Change::Answer));
     assert_eq!(task.told("b"), (On::Place, Some(0), None, Change::Room), "as it was submitted");
     assert_eq!(task.told("c"), (On::Turn(vec![a, b]), Some(0), None, Change::Steps(vec![a, b])));
+    let late = task.run.task.in_words(&task.run.definition, task.run.now + s(10));
+    assert!(late.starts_with("`a`: an attempt has not answered in time; "), "{late}");
     task.failed(2, "a", Some(30));
     assert_eq!(task.told("a"), (On::NextAttempt { failures: 1 }, Some(5), Some(35), Change::Time));
     assert_eq!(task.held("a").last_failure.as_deref(), Some("broken"));

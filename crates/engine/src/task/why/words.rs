@@ -94,6 +94,9 @@ impl Held {
             On::Turn(_) => "it waits for steps before it".to_owned(),
             On::Answer => "its turn has come, and its condition or its time is being found out".to_owned(),
             On::Node => "nobody works on the task just now; a node that is there takes it up".to_owned(),
+            On::Attempt { .. } if self.until.is_some_and(|time| time <= now) => {
+                "an attempt has not answered in time; the supervisor sees to it".to_owned()
+            }
             On::Attempt { .. } => self.attempt(secs, since.as_deref()),
             On::Place => format!("it waits for a place at its service{}", since_or("")),
             On::Time => format!(
