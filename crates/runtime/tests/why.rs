@@ -1,6 +1,6 @@
 //! Why a task does not move, asked of a node in virtual time: each thing that can hold it, against what the test has scripted.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
 
@@ -53,7 +53,7 @@ async fn one(step: Step, service: Service, script: Script) -> (Node<Memory>, Arc
 // ---- services ----
 
 fn circuit_of(held: &Held) -> &Circuit {
-    let On::Breaker { circuit: Some(circuit) } = &held.on else { unreachable!("{held:?}") };
+    let On::Breaker { circuit: Some(circuit) } = &held.on else { panic!("{held:?}") };
     circuit
 }
 

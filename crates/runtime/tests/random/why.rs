@@ -248,7 +248,7 @@ impl Examiner {
             On::Time => match step.wait() {
                 Some(Wait::Time(Some(time))) => assert_eq!(until, Some(since + *time)),
                 Some(Wait::Time(None)) => {
-                    assert!(until.unwrap() <= since + s(4) + self.skew(), "computed: two seconds at most")
+                    assert!(until.unwrap() <= since + s(4) + self.skew(), "computed: two seconds at most");
                 }
                 other => panic!("{other:?}"),
             },
@@ -363,7 +363,7 @@ impl Examiner {
                 }
                 // Nothing has happened to it: it has been so since the same time.
                 (_, Some(was)) if stands(then) == stands(now) => {
-                    assert_eq!(was.since, held.since, "{was:?}")
+                    assert_eq!(was.since, held.since, "{was:?}");
                 }
                 // A wait says when it was decided on, and a slow store may have been asked before it was written.
                 (On::Time | On::Signal { .. }, _) if !self.calm => {}

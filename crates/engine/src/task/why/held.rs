@@ -71,7 +71,7 @@ impl Asking<'_> {
             (UndoState::None, StepState::Waiting) => self.waits(id, step, record),
             _ => (On::Place, Change::Room),
         };
-        let since = record.since().or(self.since.step(id));
+        let since = record.since().or_else(|| self.since.step(id));
         let until = record.complete_by.or(record.not_before);
         Held { undo, since, until, ..self.hold(id, on, change) }
     }
