@@ -38,11 +38,14 @@ pub(super) fn check(definition: &Definition, task: &Task, now: Time) {
     }
 }
 
+/// One write: when, and the rows that changed.
+type Entry = (Time, Option<Head>, Vec<(StepId, Record)>);
+
 /// A task under way whose history is kept.
 struct Kept {
     run: Run,
     submitted_at: Time,
-    history: Vec<(Time, Option<Head>, Vec<(StepId, Record)>)>,
+    history: Vec<Entry>,
 }
 
 impl Kept {
