@@ -38,7 +38,7 @@ pub use definition::{
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{
-    Cause, End, Ending, Head, HeadMore, Kept, NotTaken, Record, RecordMore, StepState, Task, TaskState,
-    UndoState,
+    Cause, Change, Circuit, CircuitState, End, Ending, Head, HeadMore, Held, Kept, NotTaken, On, Record,
+    RecordMore, Since, StepState, Task, TaskState, UndoState, Why,
 };
 pub use time::Time;

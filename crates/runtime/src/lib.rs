@@ -29,6 +29,7 @@ mod shared;
 mod stats;
 mod supervisor;
 mod watch;
+mod why;
 mod workflow;
 
 pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, circuit};

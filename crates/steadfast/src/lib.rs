@@ -91,9 +91,9 @@ pub use schedule::Schedule;
 pub use signal::Signal;
 pub use steadfast_engine::schedule::rfc3339;
 pub use steadfast_engine::{
-    Block, Builder as DefinitionBuilder, Cause, Definition, End, Ending, Head, HeadMore, Invalid, Kept,
-    OnFailure, Problem, Record, RecordMore, Recovery, Repeat, Step, StepId, StepState, TaskState, Time, Undo,
-    UndoState, Wait,
+    Block, Builder as DefinitionBuilder, Cause, Change, Circuit, CircuitState, Definition, End, Ending, Head,
+    HeadMore, Held, Invalid, Kept, On, OnFailure, Problem, Record, RecordMore, Recovery, Repeat, Step,
+    StepId, StepState, TaskState, Time, Undo, UndoState, Wait, Why,
 };
 pub use steadfast_resilience as resilience;
 pub use steadfast_runtime::schedule::{
@@ -105,7 +105,7 @@ pub use steadfast_runtime::{
 pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
-pub use task::{Outcome, Status, StepStatus, Task, Why};
+pub use task::{Outcome, Reason, Status, StepStatus, Task};
 pub use wait::{ForSignal, ForTime, SignalBuilder, WaitBuilder};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{Cause, Record, StepId, StepState, TaskState, UndoState};
+use steadfast_engine::{Cause, Definition, Record, Since, StepId, StepState, TaskState, UndoState, Why};
 use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
@@ -28,19 +28,19 @@ pub enum Outcome<Out> {
     /// Everything was done.
     Completed(Out),
     /// Everything that was done is undone.
-    Undone(Why),
+    Undone(Reason),
     /// It is in an operator's hands.
-    Failed(Why),
+    Failed(Reason),
 }
 
 /// Why a task has not completed, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Why {
+pub struct Reason {
     cause: Cause,
     words: String,
 }
 
-impl Why {
+impl Reason {
     /// The cause.
     #[must_use]
     pub fn cause(&self) -> &Cause {
@@ -59,7 +59,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
@@ -111,7 +111,8 @@ impl<Out> Task<Out> {
     /// The store's.
     pub async fn status(&self) -> Result<Status, Error> {
         let stored = self.node.read(self.id).await?;
-        let mut status = Status::of(&stored, &self.node);
+        let why = self.node.why_of(&stored).await?;
+        let mut status = Status::of(&stored, known(&stored, &self.node), &why);
         let runs = |record: &Record| record.state == StepState::Running && !record.is_undoing();
         for (id, _) in stored.task.rows().filter(|(_, record)| runs(record)) {
             let progress = self.node.progress(self.id, id).await?;
@@ -119,6 +120,41 @@ impl<Out> Task<Out> {
             status.steps[id.ordinal()].progress = text;
         }
         Ok(status)
+    }
+
+    /// Why it does not move, or how it has ended: what each open step, or its undo, does or waits for, since when, until when,
+    /// and what would change it. In words it is what [`Status::why`] says. It reads the task's history: ask for it when somebody
+    /// wants to know, not for each task all the time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast::resilience::clock::Clock;
+    /// use steadfast::{Change, Engine, On, Workflow};
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut flow = Workflow::<u32>::builder("pay");
+    /// flow.signal::<String>("approval").timeout(Duration::from_secs(3_600)).add();
+    /// let pay = flow.build()?;
+    /// let engine = Engine::builder("memory:").clock(Clock::tokio()).workflow(&pay).start().await?;
+    /// let task = engine.submit(&pay, &7).await?;
+    /// Clock::tokio().sleep(Duration::from_secs(10)).await;
+    ///
+    /// let why = task.why().await?;
+    /// let held = &why.held[0];
+    /// assert_eq!((held.name.as_str(), &held.change), ("approval", &Change::Signal("approval".to_owned())));
+    /// assert!(matches!(&held.on, On::Signal { signal, .. } if signal == "approval"));
+    /// assert_eq!(held.until.unwrap().since(held.since.unwrap()), Duration::from_secs(3_600));
+    /// assert_eq!(why.to_string(), task.status().await?.why);
+    /// # engine.shut_down().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn why(&self) -> Result<Why, Error> {
+        Ok(self.node.why(self.id).await?)
     }
 
     /// What happened to it, oldest first.
@@ -150,9 +186,14 @@ impl<Out: DeserializeOwned> Task<Out> {
             return self.completed(&rested).await.map(Outcome::Completed);
         }
         let stored = self.node.read(self.id).await?;
-        let status = Status::of(&stored, &self.node);
         let cause = stored.task.head().ending.as_ref().map_or(Cause::Deadline, |ending| ending.cause.clone());
-        let why = Why { cause, words: status.why };
+        // Its words at rest tell no times: the history is not needed for them.
+        let (nothing, now) = (Since::default(), self.node.now());
+        let why = match known(&stored, &self.node) {
+            Some(definition) => stored.task.why(definition, now, &nothing),
+            None => stored.task.why_unknown(&stored.workflow, stored.version, now, &nothing),
+        };
+        let why = Reason { cause, words: why.to_string() };
         Ok(match rested.task.state() {
             TaskState::Undone => Outcome::Undone(why),
             _ => Outcome::Failed(why),
@@ -204,7 +245,7 @@ impl<Out> fmt::Debug for Task<Out> {
 pub struct Status {
     /// Its state.
     pub state: TaskState,
-    /// Why it does not move, or how it has ended, in words.
+    /// Why it does not move, or how it has ended, in words: those of [`Task::why`].
     pub why: String,
     /// Its steps, in the order of the workflow.
     pub steps: Vec<StepStatus>,
@@ -228,11 +269,14 @@ pub struct StepStatus {
     pub progress: Option<String>,
 }
 
+/// The workflow of a task, if this program knows it in the version and shape that the task has.
+fn known<'n>(stored: &Stored, node: &'n Node<AnyStore>) -> Option<&'n Definition> {
+    let workflow = node.workflow(&stored.workflow, stored.version)?;
+    Some(workflow.definition()).filter(|definition| definition.shape() == stored.shape)
+}
+
 impl Status {
-    fn of(stored: &Stored, node: &Node<AnyStore>) -> Self {
-        let workflow = node.workflow(&stored.workflow, stored.version);
-        let definition = workflow.map(|workflow| workflow.definition());
-        let known = definition.filter(|definition| definition.shape() == stored.shape);
+    fn of(stored: &Stored, known: Option<&Definition>, why: &Why) -> Self {
         let name = |id: StepId| match known {
             Some(definition) => definition.step(id).name().to_owned(),
             None => format!("step {}", id.ordinal()),
@@ -245,13 +289,6 @@ impl Status {
             last_failure: record.last_failure.clone(),
             progress: None,
         });
-        let why = match known {
-            Some(definition) => stored.task.in_words(definition, node.now()),
-            None => format!(
-                "it waits: this program does not know workflow `{}` version {} in the shape that the task has",
-                stored.workflow, stored.version
-            ),
-        };
-        Self { state: stored.task.state(), why, steps: steps.collect() }
+        Self { state: stored.task.state(), why: why.to_string(), steps: steps.collect() }
     }
 }

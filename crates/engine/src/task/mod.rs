@@ -4,7 +4,7 @@ mod check;
 mod more;
 mod record;
 mod state;
-mod words;
+mod why;
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ pub use more::{HeadMore, Kept, NotTaken, RecordMore};
 pub use record::Record;
 pub(crate) use record::{Busy, Turn};
 pub use state::{StepState, TaskState, UndoState};
+pub use why::{Change, Circuit, CircuitState, Held, On, Since, Why};
 
 use crate::definition::{Definition, StepId};
 use crate::plan::Plan;

@@ -45,6 +45,23 @@ pub struct Past {
     pub forced_by: Option<(String, String)>,
 }
 
+impl Past {
+    /// Whether everybody is let through from then on.
+    pub(crate) fn is_closed(&self) -> bool {
+        [State::Closed, State::ForcedClosed].iter().any(|state| self.state == state.as_str())
+    }
+
+    /// Whether an operator holds it open from then on.
+    pub(crate) fn is_held(&self) -> bool {
+        self.state == State::ForcedOpen.as_str()
+    }
+
+    /// Whether a few are let through from then on.
+    pub(crate) fn is_probing(&self) -> bool {
+        self.state == State::HalfOpen.as_str()
+    }
+}
+
 /// What one node has told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Told {
@@ -148,8 +165,12 @@ impl Body {
         }
         let state = state_of(told.state).to_string();
         self.history.push(Past { at: told.at, state, forced_by: told.forced_by.clone() });
-        let too_many = self.history.len().saturating_sub(HISTORY);
-        self.history.drain(..too_many);
+        if self.history.len() > HISTORY {
+            // When an outage began is kept for as long as it lasts.
+            let is_first = self.history.first().is_some_and(|past| !past.is_closed())
+                && !self.history.iter().any(Past::is_closed);
+            self.history.remove(usize::from(is_first));
+        }
     }
 
     fn newest(&self) -> Option<&Told> {

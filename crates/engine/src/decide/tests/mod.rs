@@ -6,6 +6,7 @@ mod recovery;
 mod story;
 mod undo;
 mod wait;
+mod why;
 mod words;
 
 use std::sync::Arc;
@@ -57,6 +58,7 @@ impl Run {
         let before = self.task.clone();
         self.task.apply(&plan);
         notice::check(&before, &self.task, &plan);
+        why::check(&self.definition, &self.task, self.now);
         self.task
             .check(&self.definition)
             .unwrap_or_else(|wrong| panic!("{event:?}: {wrong}\n{:#?}", self.task));

@@ -68,7 +68,10 @@ fn without_its_signal_a_step_fails_or_goes_on() {
     run.pass(s(120));
     run.event(&Event::Due { step: run.id("ok") });
     let why = run.task.in_words(&run.definition, run.now);
-    assert_eq!(why, "step `ok` failed: no-signal: `approval` did not come within 2 min");
+    assert_eq!(
+        why,
+        "step `ok` failed: no-signal: `approval` did not come within 2 min; undo of `a`: it waits for a place at its service"
+    );
     assert_eq!((run.task.state(), run.undo_state("a")), (TaskState::Undoing, UndoState::Ready));
 
     let mut run = Run::new(workflow([step("a"), waits().or_none(), step("b").after(["ok"])]));
@@ -122,7 +125,7 @@ fn a_task_that_starts_later_does_not_begin_before_and_its_deadline_counts_from_t
     assert_eq!(run.ignored(&Event::Claimed), Ignored::NotDue);
     assert_eq!(
         run.task.in_words(&run.definition, run.now),
-        "it starts in 60 s; to have it start sooner, cancel it and submit it anew"
+        "it starts in 60 s; to have it start sooner, cancel it and submit it anew; its deadline is in 70 s"
     );
     let mut cancelled = run.clone();
     cancelled.event(&run.cancel());

@@ -17,7 +17,7 @@ fn a_task_says_what_it_waits_for() {
     run.start("b");
     run.fail("b", Effect::None, Some(run.now + s(7)));
     for (block, until, told) in [
-        (Block::Breaker, Some(9), "its circuit breaker is open; asked again in 9 s"),
+        (Block::Breaker, Some(9), "it waits for circuit `service`; asked again in 9 s"),
         (Block::Limit, None, "its service has no room; it goes on when that changes"),
         (Block::NoHandler, Some(2), "nobody here knows how to carry it out; asked again in 2 s"),
         (
@@ -88,7 +88,10 @@ fn a_task_says_why_it_has_not_completed() {
     let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
     run.run("a");
     run.event(&run.cancel());
-    assert!(words(&run).starts_with("cancelled by "), "{}", words(&run));
+    assert_eq!(
+        words(&run),
+        "cancelled by ann: wrong order; undo of `a`: it waits for a place at its service"
+    );
     run.start("a");
     run.fail("a", Effect::None, None);
     assert!(words(&run).ends_with("; `a` could not be undone: broken"), "{}", words(&run));
