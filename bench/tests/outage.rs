@@ -5,7 +5,7 @@ use steadfast_bench::outage::{Away, Plan, drill, judge};
 
 async fn figures(plan: Plan) -> anyhow::Result<Vec<Figure>> {
     let seen = drill::run(&plan, "memory:").await?;
-    Ok(judge::figures(&plan, &seen, "virtual"))
+    Ok(judge::figures(&plan, &seen, "virtual", None))
 }
 
 fn told(figures: &[Figure]) -> String {

@@ -9,10 +9,12 @@ use crate::figure::{Figure, Reach};
 pub const ABOVE: f64 = 1.25;
 /// The time over which arrivals are counted.
 const TENTH: f64 = 0.1;
+/// The recovery is over so many seconds after the backlog is gone: what comes then comes as on any other day.
+const OVER_AFTER: f64 = 5.0;
 
 /// All figures of a drill, each with its promise.
 #[must_use]
-pub fn figures(plan: &Plan, seen: &Seen, name: &str) -> Vec<Figure> {
+pub fn figures(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> Vec<Figure> {
     let figure = |what: &str, value: f64, unit| Figure::new(format!("{name}: {what}"), value, unit);
     let down = seen.calls.iter().filter(|call| call.began > seen.died && call.began < seen.back).count();
     let allowed = THRESHOLD as usize + CONCURRENT + seen.probes;
@@ -40,22 +42,28 @@ pub fn figures(plan: &Plan, seen: &Seen, name: &str) -> Vec<Figure> {
         figure("calls done too late", number(in_vain(seen)), "calls"),
         figure("deadlines missed", number(missed(seen)), "tasks"),
     ];
-    figures.extend(most(plan, seen, name));
+    figures.extend(most(plan, seen, name, even));
     figures
 }
 
-/// The most calls in a tenth of a second after the service came back, with the promise; and as their callers sent them, where
-/// that is known.
-pub fn most(plan: &Plan, seen: &Seen, name: &str) -> impl Iterator<Item = Figure> {
+/// The most calls in a tenth of a second until all that waited are gone, with the promise; and as their callers sent them, where
+/// that is known. The promise is for what is sent. What arrives goes through a socket and two threads of a machine that others use
+/// too: it is held to what arrives of calls that are sent evenly, where that is more.
+pub fn most(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> impl Iterator<Item = Figure> {
+    let bound = even.map_or(ABOVE, |even| ((even * 100.0).ceil() / 100.0).max(ABOVE));
     let steady = f64::from(plan.rate) * TENTH;
     let figure = |what: &str, most: usize| {
         Figure::new(format!("{name}: most calls in 0.1 s after that{what}"), number(most), "calls")
             .against(format!("before: {steady}"), number(most) / steady)
     };
-    let came: Vec<_> = seen.calls.iter().map(|call| call.began).collect();
-    let mut figures = vec![figure("", most_of(&tenths(seen.back, &came))).reach(Reach::RatioAtMost(ABOVE))];
+    let over = seen.back + drain(plan, seen).1 + OVER_AFTER;
+    let within = |times: &mut dyn Iterator<Item = f64>| times.filter(|at| *at < over).collect::<Vec<_>>();
+    let came = within(&mut seen.calls.iter().map(|call| call.began));
+    let mut figures = vec![figure("", most_of(&tenths(seen.back, &came))).reach(Reach::RatioAtMost(bound))];
     if !seen.sent.is_empty() {
-        figures.push(figure(", as they were sent", most_of(&tenths(seen.back, &seen.sent))));
+        let sent = within(&mut seen.sent.iter().copied());
+        let sent = figure(", as they were sent", most_of(&tenths(seen.back, &sent)));
+        figures.push(sent.reach(Reach::RatioAtMost(ABOVE)));
         let tenths = tenths(seen.back, &came);
         let above = tenths.iter().filter(|calls| number(**calls) > ABOVE * steady).count();
         let name =
@@ -63,6 +71,21 @@ pub fn most(plan: &Plan, seen: &Seen, name: &str) -> impl Iterator<Item = Figure
         figures.push(Figure::new(name, 100.0 * number(above) / number(tenths.len()), "%"));
     }
     figures.into_iter()
+}
+
+/// The most calls in a tenth of a second that arrive when nothing but an even sender is at work, against the rate before.
+#[must_use]
+pub fn evenly(plan: &Plan, seen: &Seen, name: &str) -> (Vec<Figure>, f64) {
+    let steady = f64::from(plan.rate) * TENTH;
+    let mut came: Vec<_> = seen.calls.iter().map(|call| call.began).collect();
+    came.sort_by(f64::total_cmp);
+    let figure = |what: &str, times: &[f64]| {
+        let most = number(most_of(&tenths(seen.back, times)));
+        Figure::new(format!("{name}: most calls in 0.1 s{what}"), most, "calls")
+            .against(format!("before: {steady}"), most / steady)
+    };
+    let ratio = number(most_of(&tenths(seen.back, &came))) / steady;
+    (vec![figure("", &came), figure(", as they were sent", &seen.sent)], ratio)
 }
 
 fn most_of(tenths: &[usize]) -> usize {
@@ -198,7 +221,7 @@ mod tests {
     fn what_has_no_end_is_lost_and_what_was_done_twice_is_doubled() {
         let mut seen = seen(&[1.0, 2.0, 3.0], &[(1.0, Some(2.0)), (2.0, None)]);
         seen.calls[2].key = "0".into();
-        let figures = figures(&Plan::default(), &seen, "x");
+        let figures = figures(&Plan::default(), &seen, "x", None);
         let value =
             |what: &str| figures.iter().find(|figure| figure.name.contains(what)).map(|figure| figure.value);
         assert_eq!((value("lost"), value("doubled")), (Some(1.0), Some(1.0)));

@@ -6,6 +6,8 @@
 
 pub mod drill;
 pub mod edf;
+#[cfg(feature = "outage")]
+mod even;
 pub mod judge;
 mod remote;
 #[cfg(feature = "outage")]

@@ -16,6 +16,8 @@ pub struct Pace {
     most: usize,
     begun: VecDeque<Moment>,
     waiting: usize,
+    /// How much later than their turn calls begin lately.
+    lag: Duration,
 }
 
 impl Pace {
@@ -49,11 +51,17 @@ impl Pace {
         self.most > 0 && self.waiting > self.most
     }
 
-    /// A call wants to begin: it counts if it may.
+    /// How much later than their turn calls begin lately: rather too much than too little, and forgotten soon.
+    #[must_use]
+    pub fn lag(&self) -> Duration {
+        self.lag
+    }
+
+    /// A call wants to begin whose turn was at that moment: it counts if it may.
     ///
     /// # Errors
     /// When it may try again.
-    pub fn begin(&mut self, now: Moment) -> Result<(), Moment> {
+    pub fn begin(&mut self, turn: Moment, now: Moment) -> Result<(), Moment> {
         while self.begun.front().is_some_and(|first| now.since(*first) >= TENTH) {
             self.begun.pop_front();
         }
@@ -61,6 +69,7 @@ impl Pace {
             Some(first) if self.most > 0 => Err(*first + TENTH),
             _ => {
                 self.begun.push_back(now);
+                self.lag = now.since(turn).max(self.lag.mul_f64(15.0 / 16.0));
                 Ok(())
             }
         }

@@ -138,7 +138,7 @@ fn after_a_stall_no_more_begin_in_a_tenth_than_at_any_other_time() {
             if *due > now {
                 return true;
             }
-            match pace.begin(now) {
+            match pace.begin(at(0), now) {
                 Ok(()) => begun.push(now),
                 Err(later) => {
                     assert!(later > now);
@@ -151,6 +151,7 @@ fn after_a_stall_no_more_begin_in_a_tenth_than_at_any_other_time() {
     }
     assert_eq!((begun.len(), most_in_a_tenth(&begun)), (100, 24));
     assert!(begun[99].since(begun[0]) < ms(450), "and none waits longer than that takes");
+    assert_eq!(pace.lag(), begun[99].since(at(0)));
 }
 
 #[test]
@@ -158,10 +159,10 @@ fn the_pace_is_never_below_the_rate() {
     for (rate, most) in [(0.5, 1), (2.0, 1), (36.0, 4), (300.0 * 1.2, 36), (361.0, 37)] {
         let mut pace = Pace::default();
         pace.set(Some(rate));
-        let at_once = (0..100).take_while(|_| pace.begin(at(0)).is_ok()).count();
+        let at_once = (0..100).take_while(|_| pace.begin(at(0), at(0)).is_ok()).count();
         assert_eq!(at_once, most, "{rate}");
         pace.set(None);
-        assert!((0..100).all(|_| pace.begin(at(0)).is_ok()));
+        assert!((0..100).all(|_| pace.begin(at(0), at(0)).is_ok()));
     }
 }
 

@@ -178,7 +178,9 @@ impl Gate {
     pub(super) fn look(&mut self, now: Moment, time: Time) -> Vec<Place> {
         self.in_reach = match &self.phase {
             Phase::Flowing => time,
-            Phase::Ramping(ramp) => time + ramp.next_call(now).since(now) + self.takes,
+            Phase::Ramping(ramp) => {
+                time + ramp.next_call(now).since(now) + self.pace.with(|pace| pace.lag()) + self.takes
+            }
             // A probe that its deadline cuts off says nothing of the service.
             _ => time + self.pipeline.attempt_timeout().unwrap_or_default().max(self.takes) + CLOCK_STEP,
         };
@@ -425,6 +427,15 @@ impl Gate {
     /// A task was parked in the store.
     pub(super) fn has_parked(&mut self) {
         (self.parked, self.all_until, self.fetches_all) = (true, None, false);
+    }
+
+    /// Circuits were heard of. A node that may probe and has nobody to do it asks for what others have parked: they wait for it,
+    /// and parked them without a word.
+    pub(super) fn others_may_have_parked(&mut self) {
+        let has_nobody = self.line.is_empty() && !self.parked && self.fetching == 0;
+        if has_nobody && self.may_probe() {
+            self.has_parked();
+        }
     }
 
     /// Whether nobody who is parked in the store comes before this one.

@@ -34,7 +34,7 @@ impl Turn {
             if at > clock.fine_now() {
                 clock.sleep_until(at).await;
             }
-            match self.pace.with(|pace| pace.begin(clock.fine_now())) {
+            match self.pace.with(|pace| pace.begin(self.at, clock.fine_now())) {
                 Ok(()) => return,
                 Err(next) => at = next,
             }
