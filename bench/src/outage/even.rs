@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use super::remote::{Watch, locked};
 use super::wire::Wire;
-use super::{Plan, Seen};
+use super::{Plan, Seen, judge};
 
 /// How much faster than before the outage: as a ramp at its height.
-const FASTER: f64 = 1.2;
+const FASTER: f64 = 1.22;
 
 /// Sends calls for so long, as fast as a ramp at its height lets them go, and no more in any tenth of a second than that.
 ///
@@ -24,7 +24,9 @@ pub(super) async fn run(plan: &Plan, lasts: Duration) -> Result<Seen> {
     let wire = Wire::start(plan, &watch)?;
     let rate = FASTER * f64::from(plan.rate);
     let pace = Arc::new(Mutex::new(Pace::default()));
-    locked(&pace).set(Some(rate));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some dozens")]
+    let most = (0.1 * judge::ABOVE * f64::from(plan.rate)) as usize;
+    locked(&pace).set(Some(most));
     let (mut due, mut calls) = (1.0, JoinSet::new());
     let mut nth = 0_u64;
     while due < 1.0 + lasts.as_secs_f64() {

@@ -1,7 +1,7 @@
 //! Gentle release: work that waited for a service goes back to it in growing steps, and never much faster than before.
 //!
 //! A service that was away is weak when it is back, and everything that waited would come at once. A [`Ramp`] lets work go
-//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.2 times
+//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.22 times
 //! the rate that it had before the trouble ([`Steady`]). New work and work that waited take their turns from the same ramp.
 //! Nothing here waits or asks for the time: `now` is an argument.
 //!
@@ -33,9 +33,13 @@ pub use steady::Steady;
 use crate::clock::{Moment, nanos};
 use crate::random::Rng;
 
-/// How much faster than before the trouble, at most. Any tenth of a second then has no more than 1.25 times what it had
-/// before, though calls do not arrive at the very moment that they are sent.
-const CAP: f64 = 1.2;
+/// How much faster than before the trouble, at most.
+const CAP: f64 = 1.22;
+/// How many more in any tenth of a second than before it, at most: what comes a little late may be made up for.
+const ABOVE: f64 = 1.25;
+/// Whole calls are counted. Where rounding down would leave less than this, it is rounded up: a service with few calls would
+/// never catch up.
+const LEAST: f64 = 1.15;
 /// Turns a second in the first stage.
 const FIRST: f64 = 2.0;
 /// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.
@@ -115,6 +119,19 @@ impl Ramp {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.cap.is_some_and(|cap| self.rate() >= cap)
+    }
+
+    /// How many calls may begin in any tenth of a second, one at least.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, and not below zero")]
+    pub fn most_in_a_tenth(&self) -> usize {
+        let in_a_tenth = |rate: f64| rate * pace::TENTH.as_secs_f64();
+        // What is whole but for the rounding of floats is whole.
+        let given = (in_a_tenth(self.rate()) - 1e-6).ceil().max(1.0);
+        let before = self.cap.filter(|_| self.is_full()).map(|cap| in_a_tenth(cap / CAP));
+        let allowed = before.map(|before| (before, (before * ABOVE + 1e-6).floor()));
+        let enough = allowed.filter(|(before, allowed)| *allowed >= before * LEAST);
+        enough.map_or(given, |(_, allowed)| allowed) as usize
     }
 
     fn spacing(&self) -> Duration {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Moment;
 
 /// The time over which calls are counted.
-const TENTH: Duration = Duration::from_millis(100);
+pub(super) const TENTH: Duration = Duration::from_millis(100);
 
 /// Holds calls back that would begin together. Turns are evenly spaced, but a process that stands still for a moment finds all
 /// that were due meanwhile due at once.
@@ -21,12 +21,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// From now on so many a second; `None` for as many as like. It is rounded up: a pace below the ramp's own would have
-    /// its turns pile up.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, and not below zero")]
-    pub fn set(&mut self, per_second: Option<f64>) {
-        let most = |rate: f64| (rate * TENTH.as_secs_f64() - 1e-6).ceil().max(1.0) as usize;
-        self.most = per_second.map_or(0, most);
+    /// From now on so many may begin in any tenth of a second; `None` for as many as like.
+    pub fn set(&mut self, most: Option<usize>) {
+        self.most = most.unwrap_or(0);
     }
 
     /// Somebody has a turn that has not begun.

@@ -200,11 +200,11 @@ impl Gate {
             }
             (_, false) => self.close(now, state),
         };
-        let rate = match &self.phase {
-            Phase::Ramping(ramp) => Some(ramp.rate()),
+        let most = match &self.phase {
+            Phase::Ramping(ramp) => Some(ramp.most_in_a_tenth()),
             Phase::Flowing | Phase::Shut | Phase::Probing => None,
         };
-        self.pace.with(|pace| pace.set(rate));
+        self.pace.with(|pace| pace.set(most));
         shut
     }
 
