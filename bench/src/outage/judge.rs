@@ -14,7 +14,7 @@ const OVER_AFTER: f64 = 5.0;
 
 /// All figures of a drill, each with its promise.
 #[must_use]
-pub fn figures(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> Vec<Figure> {
+pub fn figures(plan: &Plan, seen: &Seen, name: &str, even: Option<Even>) -> Vec<Figure> {
     let figure = |what: &str, value: f64, unit| Figure::new(format!("{name}: {what}"), value, unit);
     let down = seen.calls.iter().filter(|call| call.began > seen.died && call.began < seen.back).count();
     let allowed = THRESHOLD as usize + CONCURRENT + seen.probes;
@@ -47,10 +47,11 @@ pub fn figures(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> Vec<F
 }
 
 /// The most calls in a tenth of a second until all that waited are gone, with the promise; and as their callers sent them, where
-/// that is known. The promise is for what is sent. What arrives goes through a socket and two threads of a machine that others use
-/// too: it is held to what arrives of calls that are sent evenly, where that is more.
-pub fn most(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> impl Iterator<Item = Figure> {
-    let bound = even.map_or(ABOVE, |even| ((even * 100.0).ceil() / 100.0).max(ABOVE));
+/// that is known. What is sent and what arrives goes through threads and a socket of a machine that others use too: it is held to
+/// what is seen of calls that are sent evenly, where that is more.
+pub fn most(plan: &Plan, seen: &Seen, name: &str, even: Option<Even>) -> impl Iterator<Item = Figure> {
+    let even = even.unwrap_or(Even { came: ABOVE, sent: ABOVE });
+    let bound = |even: f64| Reach::RatioAtMost(((even * 100.0).ceil() / 100.0).max(ABOVE));
     let steady = f64::from(plan.rate) * TENTH;
     let figure = |what: &str, most: usize| {
         Figure::new(format!("{name}: most calls in 0.1 s after that{what}"), number(most), "calls")
@@ -59,11 +60,11 @@ pub fn most(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> impl Ite
     let over = seen.back + drain(plan, seen).1 + OVER_AFTER;
     let within = |times: &mut dyn Iterator<Item = f64>| times.filter(|at| *at < over).collect::<Vec<_>>();
     let came = within(&mut seen.calls.iter().map(|call| call.began));
-    let mut figures = vec![figure("", most_of(&tenths(seen.back, &came))).reach(Reach::RatioAtMost(bound))];
+    let mut figures = vec![figure("", most_of(&tenths(seen.back, &came))).reach(bound(even.came))];
     if !seen.sent.is_empty() {
         let sent = within(&mut seen.sent.iter().copied());
         let sent = figure(", as they were sent", most_of(&tenths(seen.back, &sent)));
-        figures.push(sent.reach(Reach::RatioAtMost(ABOVE)));
+        figures.push(sent.reach(bound(even.sent)));
         let tenths = tenths(seen.back, &came);
         let above = tenths.iter().filter(|calls| number(**calls) > ABOVE * steady).count();
         let name =
@@ -75,7 +76,7 @@ pub fn most(plan: &Plan, seen: &Seen, name: &str, even: Option<f64>) -> impl Ite
 
 /// The most calls in a tenth of a second that arrive when nothing but an even sender is at work, against the rate before.
 #[must_use]
-pub fn evenly(plan: &Plan, seen: &Seen, name: &str) -> (Vec<Figure>, f64) {
+pub fn evenly(plan: &Plan, seen: &Seen, name: &str) -> (Vec<Figure>, Even) {
     let steady = f64::from(plan.rate) * TENTH;
     let mut came: Vec<_> = seen.calls.iter().map(|call| call.began).collect();
     came.sort_by(f64::total_cmp);
@@ -84,8 +85,18 @@ pub fn evenly(plan: &Plan, seen: &Seen, name: &str) -> (Vec<Figure>, f64) {
         Figure::new(format!("{name}: most calls in 0.1 s{what}"), most, "calls")
             .against(format!("before: {steady}"), most / steady)
     };
-    let ratio = number(most_of(&tenths(seen.back, &came))) / steady;
-    (vec![figure("", &came), figure(", as they were sent", &seen.sent)], ratio)
+    let ratio = |times: &[f64]| number(most_of(&tenths(seen.back, times))) / steady;
+    let even = Even { came: ratio(&came), sent: ratio(&seen.sent) };
+    (vec![figure("", &came), figure(", as they were sent", &seen.sent)], even)
+}
+
+/// How many times as many as before an even sender has in its worst tenth of a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Even {
+    /// As they arrived.
+    pub came: f64,
+    /// As they were sent.
+    pub sent: f64,
 }
 
 fn most_of(tenths: &[usize]) -> usize {

@@ -193,7 +193,12 @@ fn failed<S: Store>(
         // Nothing was called.
         let wait = error.try_again_in().unwrap_or_default().clamp(SHORTEST_WAIT, LONGEST_WAIT);
         return match error.is_refused() {
-            true => Some(Answer::NotMade { block: Block::Breaker, until: None }),
+            // Where the circuit lets some through and has no place for this one, the gate cannot tell: it would be let go at once.
+            true => {
+                let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
+                let until = (!is_shut).then(|| now + SHORTEST_WAIT);
+                Some(Answer::NotMade { block: Block::Breaker, until })
+            }
             false => {
                 let until = Some(now + wait);
                 error.is_limited().then_some(Answer::NotMade { block: Block::Limit, until })

@@ -152,7 +152,8 @@ pub(crate) async fn heard(called: Caught, pulse: Pulse, within: Option<Duration>
         done = called => done,
         () = pulse.stops(within) => {
             let message = format!("it was not heard of for {within:?}");
-            Err(Fault { verdict: Verdict::lasting(NO_HEARTBEAT), message })
+            // It says nothing of the service: one step that hangs must not keep all others from it.
+            Err(Fault { verdict: Verdict::neutral(NO_HEARTBEAT), message })
         }
     }
 }

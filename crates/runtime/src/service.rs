@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use steadfast_resilience::{BuildError, Limit, Pipeline};
+use steadfast_resilience::{BuildError, Limit, Pipeline, Retry};
 
 /// How many attempts run at a time where nothing is said.
 const MOST_RUNNING: usize = 1_000;
+/// The retries of a standard service: more than the failures in a row that open its breaker.
+const RETRIES: u32 = 12;
 
 /// A service: its name, the pipeline around each call, how many attempts may run at a time and begin in a second on one
 /// node, and how it is met when it was away.
@@ -43,10 +45,14 @@ impl Service {
         self.name.is_empty()
     }
 
-    /// A service with the standard pipeline.
+    /// A service with the standard pipeline, but for its retries: twelve, between 100 ms and 10 s with full jitter. Those are more
+    /// than the failures in a row that open its breaker, so that a step that is alone waits for a service that is away and does
+    /// not give up before anybody knows.
     #[must_use]
     pub fn standard(name: &str) -> Self {
-        Self::new(Pipeline::standard(name))
+        let patient = Pipeline::builder(name).retry(Retry::exponential().max_retries(RETRIES)).build();
+        // A blank name, which has no other pipeline.
+        Self::new(patient.unwrap_or_else(|_| Pipeline::standard(name)))
     }
 
     /// How many attempts may run at a time on one node; others wait in line, in memory, and no time limit runs for them.

@@ -170,3 +170,25 @@ async fn progress_that_is_too_large_is_told() {
     let told = node.payload(key).await.unwrap().unwrap();
     assert_eq!(&*told, b"the progress has 65537 bytes, at most 65536 are allowed");
 }
+
+/// One step that hangs says nothing of its service: the others go on, though the service has a breaker.
+#[tokio::test(start_paused = true)]
+async fn one_that_falls_silent_keeps_nobody_else_from_the_service() {
+    let service = steadfast_runtime::Service::new(
+        steadfast_resilience::Pipeline::builder("svc").clock(Clock::tokio()).build().unwrap(),
+    );
+    let breaker = service.pipeline().breaker().unwrap();
+    let hangs: Script = Arc::new(|nth| if nth == 0 { Act::Hang } else { Act::Succeed });
+    let step = step("a").complete_within(s(600)).heartbeat_within(s(1));
+    let (workflow, books) = Flow::new("w").step(step, service, hangs).build();
+    let node = node_with(memory(), &workflow, quick()).await;
+    let silent = node.submit(new(&workflow)).await.unwrap().task;
+    sleep(s(2)).await;
+    assert!(breaker.is_closed(), "{:?}", breaker.report());
+    for _ in 0..10 {
+        let task = node.submit(new(&workflow)).await.unwrap().task;
+        assert_eq!(node.at_rest(task).await.unwrap().task.state(), TaskState::Completed);
+    }
+    assert_eq!(node.at_rest(silent).await.unwrap().task.state(), TaskState::Completed);
+    assert_eq!(books.effects("a"), 11);
+}

@@ -194,7 +194,9 @@ async fn without_its_signal_a_task_is_undone_and_says_why() {
     assert_eq!(node.stats().owned, 0, "an hour is long");
     let words = stored.task.in_words(workflow.definition(), node.now());
     assert!(
-        words.starts_with("`ok`: it waits for signal `go`: since 1800 s, and for 1800 s more, then it fails"),
+        words.starts_with(
+            "`ok`: it waits for signal `go`: for 1800 s so far, and for 1800 s more, then it fails"
+        ),
         "{words}"
     );
     let ended = node.at_rest(task).await.unwrap();

@@ -80,7 +80,7 @@ async fn an_open_circuit_is_told_with_its_probe_and_since_when_the_service_is_aw
     assert_eq!((first.service.as_deref(), circuit_of(&first).forced_by.clone()), (Some("svc"), None));
     let words = node.why(task).await.unwrap().to_string();
     assert!(
-        words.starts_with("`a`: it waits for circuit `svc` since 1 s (open since 4 s, a probe in "),
+        words.starts_with("`a`: it waits for circuit `svc` for 1 s so far (open for 4 s so far, a probe in "),
         "{words}"
     );
 
@@ -380,7 +380,7 @@ async fn an_undo_says_what_runs_what_waits_and_what_is_stuck() {
     }
     assert!(matches!(named(&why, "d").on, On::Attempt { .. }), "it is let end");
     let then = "; what was done is undone once that has ended";
-    assert!(why.to_string().starts_with("cancelled by ann: enough; `d`: an attempt runs since "), "{why}");
+    assert!(why.to_string().starts_with("cancelled by ann: enough; `d`: an attempt runs for "), "{why}");
     assert!(why.to_string().ends_with(then), "{why}");
 
     sleep(s(6)).await;

@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
-use steadfast_runtime::{Alert, AlertError, New, Node, Settings, Start, Stats, Told, Workflows};
+use steadfast_runtime::{
+    Alert, AlertError, CircuitRecord, New, Node, Settings, Start, Stats, Told, Workflows,
+};
 use steadfast_store::{MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -89,6 +91,16 @@ impl Engine {
     #[must_use]
     pub fn events(&self) -> Events {
         Events { told: self.node.listen() }
+    }
+
+    /// What is known of services' circuits: how they stand, until when they are open, who holds them, at which stage work goes back to
+    /// them, and what happened to them lately. It is read from the store, and outlives the process. A circuit that never opened
+    /// is not there. To hold one open or let it go: [`Service::pipeline`], then its breaker's `force_open` and `reset`.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn circuits(&self) -> Result<Vec<CircuitRecord>, Error> {
+        Ok(self.node.circuits().await?)
     }
 
     /// What it has counted.

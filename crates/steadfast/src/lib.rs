@@ -100,7 +100,8 @@ pub use steadfast_runtime::schedule::{
     Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
 };
 pub use steadfast_runtime::{
-    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, Service, Settings, Stats, Told, What,
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, CircuitRecord, Past, Service, Settings,
+    Stats, Told, What,
 };
 pub use steadfast_store::{BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};

@@ -113,8 +113,12 @@ impl<Out> Task<Out> {
         let stored = self.node.read(self.id).await?;
         let why = self.node.why_of(&stored).await?;
         let mut status = Status::of(&stored, known(&stored, &self.node), &why);
-        let runs = |record: &Record| record.state == StepState::Running && !record.is_undoing();
-        for (id, _) in stored.task.rows().filter(|(_, record)| runs(record)) {
+        // Also while it waits for its next attempt, which goes on from there.
+        let under_way = |record: &Record| {
+            let open = [StepState::Running, StepState::Waiting, StepState::Parked, StepState::Ready];
+            open.contains(&record.state) && record.attempt > 0 && !record.is_undoing()
+        };
+        for (id, _) in stored.task.rows().filter(|(_, record)| under_way(record)) {
             let progress = self.node.progress(self.id, id).await?;
             let text = progress.map(|json| String::from_utf8_lossy(&json).into_owned());
             status.steps[id.ordinal()].progress = text;
@@ -265,7 +269,7 @@ pub struct StepStatus {
     pub attempt: u32,
     /// How its last attempt failed, if one did.
     pub last_failure: Option<Arc<str>>,
-    /// How far its attempt has come that runs, as JSON, if it has said so.
+    /// How far it has come, as JSON, if an attempt has said so; `None` once it has ended.
     pub progress: Option<String>,
 }
 

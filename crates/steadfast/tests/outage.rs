@@ -175,7 +175,7 @@ async fn waiting_for_a_service_spends_no_attempt() {
             let status = task.status().await.unwrap();
             let step = &status.steps[0];
             assert_eq!((status.state, step.state), (TaskState::Waiting, StepState::Parked), "{status:?}");
-            let why = "`call`: it waits for circuit `away` since ";
+            let why = "`call`: it waits for circuit `away` for ";
             assert!(status.why.starts_with(why), "{}", status.why);
             // A probe is an attempt, and each is another task's.
             assert!(step.attempt <= 1, "{status:?}");

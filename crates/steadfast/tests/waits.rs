@@ -66,7 +66,7 @@ async fn a_signal_has_a_type_and_its_absence_too() {
     assert_eq!((status.state, status.steps[0].state), (TaskState::Waiting, StepState::Waiting));
     assert_eq!(
         status.why,
-        "`approval`: it waits for signal `approval`: since 10 s, and for 3590 s more, then it goes on without it; \
+        "`approval`: it waits for signal `approval`: for 10 s so far, and for 3590 s more, then it goes on without it; \
          send the signal"
     );
     yes.signal("approval", &Approval { by: "ann".to_owned() }).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_step_is_repeated_until_it_is_done() {
     sleep(s(10)).await;
     assert_eq!(
         task.status().await.unwrap().why,
-        "`poll`: it was not done after round 1 of 5; the next one is in 290 s, it waits since 10 s"
+        "`poll`: it was not done after round 1 of 5; the next one is in 290 s, it waits for 10 s so far"
     );
     assert_eq!(engine.stats().owned, 0);
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(3));
@@ -194,7 +194,7 @@ async fn a_long_step_tells_how_far_it_is_and_goes_on_from_there() {
     assert_eq!(status.steps[0].progress.as_deref(), Some("2"));
     assert_eq!(
         status.why,
-        "`copy`: an attempt runs since 7 s, and for 3593 s more at most, and is given up when it is not heard of for 10 s"
+        "`copy`: an attempt runs for 7 s so far, and for 3593 s more at most, and is given up when it is not heard of for 10 s"
     );
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(4), "it went on from the fourth part");
     assert_eq!(calls.load(Ordering::SeqCst), 2);

@@ -35,9 +35,8 @@ use crate::random::Rng;
 
 /// How much faster than before the trouble, at most.
 const CAP: f64 = 1.22;
-/// How many more in any tenth of a second than before it, at most: what comes a little late may be made up for. A little less than
-/// the quarter that is promised, since the rate before it is an estimate.
-const ABOVE: f64 = 1.24;
+/// How many more in any tenth of a second than before it, at most: what comes a little late may be made up for.
+const ABOVE: f64 = 1.25;
 /// Whole calls are counted. Where rounding down would leave less than this, it is rounded up: a service with few calls would
 /// never catch up.
 const LEAST: f64 = 1.15;

@@ -10,6 +10,7 @@ mod settings;
 mod task;
 mod watch;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,12 @@ pub enum AlertKind {
     /// One that a newer version wrote.
     #[serde(other)]
     Other,
+}
+
+impl fmt::Display for AlertKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl AlertKind {

@@ -2,8 +2,8 @@
 //!
 //! Each node decides from its own breakers. This loop takes rounds beside: it tells the store what has changed here, and hears
 //! what has changed elsewhere. A round is taken at once when a breaker or a gate changes, and twice a second while the node
-//! has work; a node without work asks for nothing, and hears of a trip elsewhere when it has work again. While the store is
-//! silent each node goes on with what it knows.
+//! has work; a node without work hears of a trip elsewhere when it has work again. While the store is silent each node goes on
+//! with what it knows. Beside that, each node looks now and then for tasks that are parked: those who parked them may be gone.
 
 mod exchange;
 mod record;
@@ -32,6 +32,9 @@ use record::Body;
 
 /// How often a node with work hears what the others know.
 const EVERY: Duration = Duration::from_millis(500);
+
+/// How often a node looks for tasks that are parked, by nodes that may be gone.
+const LOOKS_EVERY: Duration = Duration::from_secs(10);
 
 /// What the scheduler and the breakers tell this loop.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ impl Board {
     /// How a service's gate stood when its last node wrote it. `false` if this node knows better.
     fn heard(&self, service: &Arc<str>, release: Release) -> bool {
         let mut releases = self.releases();
-        let is_new = !releases.contains_key(service);
+        let is_new = releases.get(service).is_none_or(|known| *known == Release::default());
         if is_new {
             releases.insert(Arc::clone(service), release);
         }
@@ -176,28 +179,47 @@ impl<S: Store> Circuits<S> {
         }
     }
 
-    /// Takes rounds until it is dropped.
-    pub(crate) async fn keep_going(self) {
-        if self.sharing.is_none() {
-            return;
+    /// The services on which tasks are parked.
+    async fn parked(&self) -> Vec<Arc<str>> {
+        match self.shared.store.parked().await {
+            Ok(parked) => parked.into_iter().map(|(service, _)| service).collect(),
+            Err(error) => {
+                self.shared.store_failed("what is parked could not be counted", &error);
+                Vec::new()
+            }
         }
+    }
+
+    /// Takes rounds until it is dropped, and looks for what nodes have parked that are gone.
+    pub(crate) async fn keep_going(self) {
         let (board, clock) = (Arc::clone(&self.shared.board), self.shared.clock.clone());
-        let mut next = clock.now() + EVERY;
+        let (mut next, mut looks) = (clock.now() + EVERY, clock.now() + LOOKS_EVERY);
         let mut worked = false;
         loop {
             let all_well = self.breakers.iter().all(Breaker::is_closed);
             let idle = all_well && !worked && !board.has_work.load(Ordering::Relaxed);
-            tokio::select! {
-                () = board.changed.notified() => {}
+            let due = if idle || self.sharing.is_none() { looks } else { next.min(looks) };
+            let changed = tokio::select! {
+                () = board.changed.notified() => true,
                 // Work that comes and goes is no reason for more rounds than work that stays.
                 () = board.works.notified(), if idle => {
                     worked = true;
                     continue;
                 }
-                () = clock.sleep(next.since(clock.now())), if !idle => {}
+                () = clock.sleep(due.since(clock.now())) => false,
+            };
+            let mut parked = Vec::new();
+            if clock.now() >= looks {
+                (parked, looks) = (self.parked().await, clock.now() + LOOKS_EVERY);
             }
-            self.round().await;
-            (next, worked) = (clock.now() + EVERY, false);
+            // An open circuit is heard of before anybody is let go.
+            if changed || !parked.is_empty() || !idle && clock.now() >= next {
+                self.round().await;
+                (next, worked) = (clock.now() + EVERY, false);
+            }
+            if !parked.is_empty() {
+                let _ = board.inbox.send(Inbox::Parked(parked));
+            }
         }
     }
 }

@@ -64,6 +64,8 @@ pub(crate) enum Inbox {
     Written(Vec<(TaskId, u64)>, Result<Vec<Written>, Error>),
     /// What was claimed.
     Claimed(Result<Vec<Claimed>, Error>),
+    /// Tasks are parked on these services.
+    Parked(Vec<Arc<str>>),
     /// What was parked on a service, and is claimed.
     Unparked(Arc<str>, Result<Vec<Claimed>, Error>),
     /// Mail of owned tasks.
@@ -243,6 +245,7 @@ impl<S: Store> Scheduler<S> {
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),
+            Inbox::Parked(services) => self.others_have_parked(&services),
             Inbox::Unparked(service, claimed) => self.unparked(&service, claimed),
             Inbox::Mail(mail) => self.mail(mail),
             Inbox::Reread(tasks, asked, read) => self.has_reread(&tasks, asked, read),

@@ -63,6 +63,17 @@ impl<S: Store> Scheduler<S> {
         self.asked.ask(asking, move |claimed| Inbox::Unparked(service, claimed));
     }
 
+    /// Tasks are parked on these services, by whichever node.
+    pub(super) fn others_have_parked(&mut self, services: &[Arc<str>]) {
+        let now = self.shared.clock.now();
+        for service in services {
+            let before = self.shared.board.release(service).and_then(|release| release.steady);
+            if let Some(gate) = self.gates.get_mut(service) {
+                gate.others_have_parked(before, now);
+            }
+        }
+    }
+
     pub(super) fn unparked(&mut self, service: &str, claimed: Result<Vec<Claimed>, Error>) {
         if let Some(gate) = self.gates.get_mut(service) {
             let rank = |task: &Claimed| rank_of(task.stored.priority, task.stored.task.head());
@@ -142,10 +153,13 @@ impl<S: Store> Scheduler<S> {
         let mut services = owned.parked().map(|step| owned.workflow.service(step).name());
         let first = services.next()?;
         let (service, gate) = self.gates.get_key_value(first)?;
-        let is_shut = |name: &str| self.gates.get(name).is_some_and(Gate::is_shut);
+        // While others probe there is nothing to do either; but who may be the next to is kept as long as there is room.
+        let is_crowded = self.owned.len() * 2 > self.shared.settings.most_owned;
+        let is_closed = |gate: &Gate| gate.is_shut() || is_crowded && gate.is_closed_for_now();
+        let is_shut = |name: &str| self.gates.get(name).is_some_and(is_closed);
         let mut others = services.filter(|other| *other != first).peekable();
         let is_alone = others.peek().is_none();
-        if !gate.is_shut() || !others.all(is_shut) {
+        if !is_closed(gate) || !others.all(is_shut) {
             return None;
         }
         let due = owned.next_due();

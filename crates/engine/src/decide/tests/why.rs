@@ -169,25 +169,25 @@ fn a_circuit_is_told_with_who_holds_it_and_when_it_is_probed() {
             circuit(CircuitState::Open, at(1), at(14), None),
             at(14),
             Change::Circuit,
-            "(open since 9 s, a probe in 4 s); it goes on when the circuit closes, or as a probe",
+            "(open for 9 s so far, a probe in 4 s); it goes on when the circuit closes, or as a probe",
         ),
         (
             circuit(CircuitState::Open, at(1), None, ann),
             None,
             Change::Operator,
-            "(held open by ann since 9 s: maintenance); it goes on when somebody lets the circuit close",
+            "(held open by ann for 9 s so far: maintenance); it goes on when somebody lets the circuit close",
         ),
         (
             circuit(CircuitState::Open, at(1), at(70), ann),
             at(70),
             Change::Circuit,
-            "(held open by ann since 9 s: maintenance, a probe in 60 s); it goes on when the circuit closes, or as a probe",
+            "(held open by ann for 9 s so far: maintenance, a probe in 60 s); it goes on when the circuit closes, or as a probe",
         ),
         (
             circuit(CircuitState::Probing, at(1), None, None),
             None,
             Change::Circuit,
-            "(not closed since 9 s, and being probed); it goes on when the circuit closes, or as a probe",
+            "(not closed for 9 s so far, and being probed); it goes on when the circuit closes, or as a probe",
         ),
         (
             circuit(CircuitState::Closed, at(9), None, None),
@@ -201,7 +201,7 @@ fn a_circuit_is_told_with_who_holds_it_and_when_it_is_probed() {
         why.know_circuits(|service| (service == "service").then(|| circuit.clone()));
         let held = &why.held[0];
         assert_eq!((held.until, &held.change, why.change()), (until, &change, Some(&change)));
-        assert_eq!(why.to_string(), format!("`a`: it waits for circuit `service` since 8 s {words}"));
+        assert_eq!(why.to_string(), format!("`a`: it waits for circuit `service` for 8 s so far {words}"));
     }
     let mut why = task.why();
     why.know_circuits(|_| None);
@@ -312,7 +312,7 @@ fn an_end_waits_for_what_runs_and_the_undo_goes_backwards() {
         assert_eq!((task.told(name), task.held(name).undo), (drain(), undo), "{name}");
     }
     assert_eq!(task.told("beside"), (attempt(1), Some(6), Some(16), Change::Answer));
-    let words = "cancelled by ann: wrong order; `beside`: an attempt runs since 1 s, and for 9 s more at most; \
+    let words = "cancelled by ann: wrong order; `beside`: an attempt runs for 1 s so far, and for 9 s more at most; \
         what was done is undone once that has ended";
     assert_eq!((task.why().to_string().as_str(), task.why().held.len()), (words, 4));
 
@@ -325,8 +325,8 @@ fn an_end_waits_for_what_runs_and_the_undo_goes_backwards() {
     assert_eq!(task.told("b"), (attempt(2), Some(12), Some(22), Change::Answer));
     assert_eq!(
         task.why().to_string(),
-        "cancelled by ann: wrong order; undo of `b`: an attempt runs since 0 s, and for 10 s more at most; \
-         undo of `beside`: it waits for a place at its service since 2 s"
+        "cancelled by ann: wrong order; undo of `b`: an attempt runs for 0 s so far, and for 10 s more at most; \
+         undo of `beside`: it waits for a place at its service for 2 s so far"
     );
     task.failed(1, "b", Some(50));
     assert_eq!(task.told("b"), (On::NextAttempt { failures: 1 }, Some(13), Some(63), Change::Time));

@@ -30,7 +30,7 @@ fn a_task_says_what_it_waits_for() {
         let mut run = run.clone();
         run.event(&Event::Refused { step: run.id("c"), block, until });
         let expected = format!(
-            "`a`: an attempt runs, for 10 s at most; `b`: the next attempt is in 7 s; the last one failed: broken; \
+            "`a`: an attempt runs, for 10 s at most; `b`: the next attempt is in 7 s; the last attempt failed: broken; \
              `c`: {told}; `d`: it waits for a place at its service"
         );
         assert_eq!(words(&run), expected);
@@ -55,10 +55,10 @@ fn a_task_that_waits_by_its_definition_says_for_what_since_when_until_when_and_w
     ]));
     run.start("poll");
     run.pass(s(10));
-    let rest = "`rest`: it waits for a time: since 10 s, and for 50 s more; only a cancel or the task's deadline ends that sooner";
-    let signals = "`ok`: it waits for signal `approval`: since 10 s, without a timeout; send the signal, or cancel; \
-        `yes`: it waits for signal `consent`: since 10 s, and for 20 s more, then it fails; send the signal; \
-        `maybe`: it waits for signal `hint`: since 10 s, and for 20 s more, then it goes on without it; send the signal";
+    let rest = "`rest`: it waits for a time: for 10 s so far, and for 50 s more; only a cancel or the task's deadline ends that sooner";
+    let signals = "`ok`: it waits for signal `approval`: for 10 s so far, without a timeout; send the signal, or cancel; \
+        `yes`: it waits for signal `consent`: for 10 s so far, and for 20 s more, then it fails; send the signal; \
+        `maybe`: it waits for signal `hint`: for 10 s so far, and for 20 s more, then it goes on without it; send the signal";
     let told = |poll: &str| format!("{rest}; {signals}; `poll`: {poll}");
     run.now = Time::from_millis(1_000 + 9_999);
     run.task.steps[4].complete_by = Some(run.now + s(10));

@@ -70,7 +70,7 @@ impl Held {
                 };
                 let failed = self.last_failure.as_ref();
                 let failed =
-                    failed.map_or(String::new(), |failure| format!("; the last one failed: {failure}"));
+                    failed.map_or(String::new(), |failure| format!("; the last attempt failed: {failure}"));
                 format!("{whose}{}{failed}", self.what(now))
             }
         }
@@ -79,7 +79,7 @@ impl Held {
     fn what(&self, now: Time) -> String {
         let left = self.until.map(|time| time.since(now).as_secs());
         let secs = left.unwrap_or(0);
-        let since = self.since.map(|since| format!(" since {} s", now.since(since).as_secs()));
+        let since = self.since.map(|since| format!(" for {} s so far", now.since(since).as_secs()));
         // Where it is known, also in the middle of a sentence.
         let since_or = |without: &str| since.clone().unwrap_or_else(|| without.to_owned());
         match &self.on {
@@ -161,7 +161,7 @@ impl Held {
 impl Circuit {
     fn in_words(&self, now: Time) -> String {
         let since =
-            self.since.map_or(String::new(), |since| format!(" since {} s", now.since(since).as_secs()));
+            self.since.map_or(String::new(), |since| format!(" for {} s so far", now.since(since).as_secs()));
         let probe = self.probe_at.map(|at| at.since(now).as_secs());
         let state = match (self.state, &self.forced_by) {
             (CircuitState::Open, Some((who, why))) => format!("held open by {who}{since}: {why}"),

@@ -151,6 +151,11 @@ impl Gate {
         matches!(self.phase, Phase::Shut)
     }
 
+    /// Whether nobody who comes now gets through before something else happens.
+    pub(super) fn is_closed_for_now(&self) -> bool {
+        self.is_shut() || matches!(self.phase, Phase::Probing) && !self.may_probe()
+    }
+
     /// Goes on as it was when the process before ended. What that one had in hand has come by `until`.
     pub(super) fn resume(&mut self, release: Release, now: Moment, until: Moment) {
         (self.before, self.told) = (release.steady, release);
@@ -427,6 +432,21 @@ impl Gate {
     /// A task was parked in the store.
     pub(super) fn has_parked(&mut self) {
         (self.parked, self.all_until, self.fetches_all) = (true, None, false);
+    }
+
+    /// Tasks are parked on this service in the store, and the circuits were heard of. Whoever parked them may be gone, and what
+    /// nobody else asks for goes through a ramp as after any outage. `before` is the rate that others had.
+    pub(super) fn others_have_parked(&mut self, before: Option<f64>, now: Moment) {
+        let is_open = self.breaker().is_some_and(|breaker| !breaker.is_closed());
+        let flows = matches!(self.phase, Phase::Flowing);
+        if self.parked || self.fetching > 0 || self.is_shut() || flows && is_open {
+            return;
+        }
+        self.has_parked();
+        if flows && self.ramps {
+            self.before = self.steady.per_second(now).or(self.before).or(before);
+            self.phase = Phase::Ramping(Box::new(Ramp::begin(self.before, now, now.as_nanos())));
+        }
     }
 
     /// Circuits were heard of. A node that may probe and has nobody to do it asks for what others have parked: they wait for it,
