@@ -95,7 +95,7 @@ impl Engine {
 
     /// What is known of services' circuits: how they stand, until when they are open, who holds them, at which stage work goes back to
     /// them, and what happened to them lately. It is read from the store, and outlives the process. A circuit that never opened
-    /// is not there. To hold one open or let it go: [`Service::pipeline`], then its breaker's `force_open` and `reset`.
+    /// is not there. To hold one open or let it go: [`Service::pipeline`](crate::Service::pipeline), then its breaker's `force_open` and `reset`.
     ///
     /// # Errors
     /// The store's.

@@ -241,7 +241,7 @@ impl<S: Store> Scheduler<S> {
             }
             Inbox::Look => self.look(),
             // They are looked at in any case.
-            Inbox::Gates => self.gates.values_mut().for_each(Gate::others_may_have_parked),
+            Inbox::Gates => self.circuits_were_heard_of(),
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),
             Inbox::Claimed(claimed) => self.claimed(claimed),

@@ -40,6 +40,10 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(super) fn gates_wake_at(&self, now: Moment) -> Moment {
+        // Nobody is let go any more: to look again would be in vain, and at once again.
+        if self.is_stopping() {
+            return Moment::FAR;
+        }
         self.gates.values().filter_map(|gate| gate.wakes_at(now)).min().unwrap_or(Moment::FAR)
     }
 
@@ -61,6 +65,15 @@ impl<S: Store> Scheduler<S> {
             claimed
         };
         self.asked.ask(asking, move |claimed| Inbox::Unparked(service, claimed));
+    }
+
+    /// A round of circuits is over, or a breaker has changed.
+    pub(super) fn circuits_were_heard_of(&mut self) {
+        for (service, gate) in &mut self.gates {
+            gate.others_may_have_parked(
+                self.shared.board.release(service).and_then(|release| release.steady),
+            );
+        }
     }
 
     /// Tasks are parked on these services, by whichever node.

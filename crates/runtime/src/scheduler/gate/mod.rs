@@ -450,8 +450,11 @@ impl Gate {
     }
 
     /// Circuits were heard of. A node that may probe and has nobody to do it asks for what others have parked: they wait for it,
-    /// and parked them without a word.
-    pub(super) fn others_may_have_parked(&mut self) {
+    /// and parked them without a word. `before` is the rate that others had, for one that had none itself.
+    pub(super) fn others_may_have_parked(&mut self, before: Option<f64>) {
+        if !matches!(self.phase, Phase::Flowing) {
+            self.before = self.before.or(before);
+        }
         let has_nobody = self.line.is_empty() && !self.parked && self.fetching == 0;
         if has_nobody && self.may_probe() {
             self.has_parked();

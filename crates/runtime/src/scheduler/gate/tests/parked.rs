@@ -239,18 +239,18 @@ fn who_may_probe_and_has_nobody_asks_for_what_others_have_parked() {
     let mut world = World::new(quick(), |service| service);
     let mut parked = Parked::default();
     world.goes_down();
-    world.gate.others_may_have_parked();
+    world.gate.others_may_have_parked(None);
     assert_eq!(world.gate.wants(), None, "not while it is shut");
     world.is_probed();
     for round in 1..=3 {
-        world.gate.others_may_have_parked();
+        world.gate.others_may_have_parked(None);
         fetch(&mut world, &mut parked);
         assert_eq!((world.gate.wants(), parked.asked), (None, 2 * round), "once, and for those beyond reach");
     }
     parked.park(0, None, 900);
-    world.gate.others_may_have_parked();
+    world.gate.others_may_have_parked(None);
     fetch(&mut world, &mut parked);
     assert_eq!(world.next(), Some(900));
-    world.gate.others_may_have_parked();
+    world.gate.others_may_have_parked(None);
     assert_eq!(world.gate.wants(), None, "not while somebody probes");
 }
