@@ -94,6 +94,10 @@ impl<S: Store> Scheduler<S> {
         if stored.owner != Some(self.shared.lease.node()) {
             return None;
         }
+        // A late answer: this node has found out otherwise that it owns the task, and has gone on with it since.
+        if self.owned.get(&id).is_some_and(|held| held.epoch >= stored.epoch) {
+            return Some(());
+        }
         let Some(workflow) = self.shared.workflow_of(&stored).cloned() else {
             self.unknown(&stored);
             return None;
