@@ -195,8 +195,7 @@ fn failed<S: Store>(
         return match error.is_refused() {
             // Where the circuit lets some through and has no place for this one, the gate cannot tell: it would be let go at once.
             true => {
-                let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
-                let until = (!is_shut).then(|| now + SHORTEST_WAIT);
+                let until = (!is_shut(pipeline)).then(|| now + SHORTEST_WAIT);
                 Some(Answer::NotMade { block: Block::Breaker, until })
             }
             false => {
@@ -230,14 +229,15 @@ fn failed<S: Store>(
 /// a long outage few tasks would use them up for all. One that was refused for good is no failure of the service, and one
 /// that was followed by other calls of the same attempt pays for those.
 fn still_away(answer: Answer, error: &Error<Fault>, pipeline: &Pipeline, now: Time) -> Answer {
-    let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
     let for_good = error.failure().is_none_or(|last| last.class() == Class::Terminal);
     match answer {
-        Answer::Failed(failure) if is_shut && !for_good && failure.calls > 0 => Answer::Failed(Failure {
-            calls: failure.calls - 1,
-            again: Some(failure.again.unwrap_or(now)),
-            ..failure
-        }),
+        Answer::Failed(failure) if is_shut(pipeline) && !for_good && failure.calls > 0 => {
+            Answer::Failed(Failure {
+                calls: failure.calls - 1,
+                again: Some(failure.again.unwrap_or(now)),
+                ..failure
+            })
+        }
         answer => answer,
     }
 }
@@ -259,14 +259,18 @@ fn waits_for_service(error: &Error<Fault>, pipeline: &Pipeline, calls_used: u32)
     if pipeline.retry()?.max_retries().is_some_and(|most| made > most) {
         return None;
     }
-    let is_shut = pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some());
     let hint = error.failure().and_then(Verdict::hint);
     match hint.filter(|hint| !hint.is_zero()) {
         // Lengthened by a fifth at most, never shortened: those who heard the same do not come back together.
         Some(hint) => Some(Rng::from_entropy().between(hint, hint.saturating_add(hint / 5))),
-        None if is_shut => Some(Duration::ZERO),
+        None if is_shut(pipeline) => Some(Duration::ZERO),
         None => Some(LASTING_WAIT),
     }
+}
+
+/// Whether the service's circuit lets nobody through: its gate knows that too, and for how long.
+fn is_shut(pipeline: &Pipeline) -> bool {
+    pipeline.breaker().is_some_and(|breaker| breaker.refuses_for().is_some())
 }
 
 /// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had

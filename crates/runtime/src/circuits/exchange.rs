@@ -32,7 +32,7 @@ impl<S: Store> InStore<S> {
         let mut known: HashMap<_, _> =
             known.into_iter().map(|circuit| (Arc::clone(&circuit.service), circuit)).collect();
         for (service, circuit) in &known {
-            self.heard(service, Body::unpack(&circuit.body).release);
+            self.heard(service, circuit);
         }
         let mut news: Vec<_> =
             offers.iter().map(|_| News { others: Vec::new(), probe: ProbeRight::NotAsked }).collect();
@@ -82,8 +82,9 @@ impl<S: Store> InStore<S> {
     }
 
     /// What the store has of a gate is where that gate begins, and need not be told again.
-    fn heard(&self, service: &Arc<str>, release: super::Release) {
-        if self.shared.board.heard(service, release) {
+    fn heard(&self, service: &Arc<str>, circuit: &Circuit) {
+        let heard = self.shared.board.heard(service, || Body::unpack(&circuit.body).release);
+        if let Some(release) = heard {
             self.told().insert(Arc::clone(service), release);
         }
     }

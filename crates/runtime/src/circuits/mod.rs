@@ -66,14 +66,21 @@ impl Board {
         self.changed.notify_one();
     }
 
-    /// How a service's gate stood when its last node wrote it. `false` if this node knows better.
-    fn heard(&self, service: &Arc<str>, release: Release) -> bool {
+    /// How a service's gate stood when another node wrote it. `None` if this node knows better.
+    fn heard(&self, service: &Arc<str>, written: impl FnOnce() -> Release) -> Option<Release> {
         let mut releases = self.releases();
-        let is_new = releases.get(service).is_none_or(|known| *known == Release::default());
-        if is_new {
-            releases.insert(Arc::clone(service), release);
+        let knows_better = releases.get(service).is_some_and(|known| *known != Release::default());
+        if knows_better {
+            return None;
         }
-        is_new
+        let release = written();
+        releases.insert(Arc::clone(service), release);
+        Some(release)
+    }
+
+    /// Calls a second before the circuit opened, as far as anybody knows.
+    pub(crate) fn steady(&self, service: &str) -> Option<f64> {
+        self.release(service).and_then(|release| release.steady)
     }
 
     pub(crate) fn release(&self, service: &str) -> Option<Release> {

@@ -240,7 +240,6 @@ impl<S: Store> Scheduler<S> {
                 self.happened(task, Happening { event, output: Some(progress), mail: None });
             }
             Inbox::Look => self.look(),
-            // They are looked at in any case.
             Inbox::Gates => self.circuits_were_heard_of(),
             Inbox::Stored(tasks, stored) => self.stored(&tasks, stored),
             Inbox::Written(tasks, written) => self.written(&tasks, written),

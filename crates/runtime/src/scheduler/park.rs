@@ -70,9 +70,7 @@ impl<S: Store> Scheduler<S> {
     /// A round of circuits is over, or a breaker has changed.
     pub(super) fn circuits_were_heard_of(&mut self) {
         for (service, gate) in &mut self.gates {
-            gate.others_may_have_parked(
-                self.shared.board.release(service).and_then(|release| release.steady),
-            );
+            gate.others_may_have_parked(self.shared.board.steady(service));
         }
     }
 
@@ -80,9 +78,8 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn others_have_parked(&mut self, services: &[Arc<str>]) {
         let now = self.shared.clock.now();
         for service in services {
-            let before = self.shared.board.release(service).and_then(|release| release.steady);
             if let Some(gate) = self.gates.get_mut(service) {
-                gate.others_have_parked(before, now);
+                gate.others_have_parked(self.shared.board.steady(service), now);
             }
         }
     }

@@ -107,9 +107,9 @@ impl<S: Store> Scheduler<S> {
         self.reread(Duration::ZERO);
     }
 
-    /// A task out of memory, if it is still held under this epoch: it may have been given up and claimed anew.
+    /// A task out of memory, if it is still the copy that was being written: it may have been given up and claimed anew.
     fn held(&mut self, id: TaskId, epoch: u64) -> Option<Owned> {
-        let held = self.owned.get(&id).is_some_and(|owned| owned.epoch == epoch);
+        let held = self.owned.get(&id).is_some_and(|owned| owned.epoch == epoch && owned.is_saving());
         held.then(|| self.owned.remove(&id)).flatten()
     }
 
