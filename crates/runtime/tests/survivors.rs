@@ -70,7 +70,8 @@ async fn an_idle_node_takes_what_one_that_is_gone_has_parked() {
         let one = node_with(store.clone(), &one_flow, quick()).await;
         let two = node_with(store.clone(), &two_flow, quick()).await;
         let tasks = submit(&one, &one_flow, 10).await;
-        sleep(s(8)).await;
+        // Before anybody looks for them.
+        sleep(Duration::from_millis(1500)).await;
         assert!(!store.parked().await.unwrap().is_empty());
         if in_good_order {
             one.shut_down().await.unwrap();

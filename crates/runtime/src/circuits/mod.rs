@@ -33,9 +33,6 @@ use record::Body;
 /// How often a node with work hears what the others know.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// How often a node looks for tasks that are parked, by nodes that may be gone.
-const LOOKS_EVERY: Duration = Duration::from_secs(10);
-
 /// What the scheduler and the breakers tell this loop.
 #[derive(Debug)]
 pub(crate) struct Board {
@@ -200,7 +197,9 @@ impl<S: Store> Circuits<S> {
     /// Takes rounds until it is dropped, and looks for what nodes have parked that are gone.
     pub(crate) async fn keep_going(self) {
         let (board, clock) = (Arc::clone(&self.shared.board), self.shared.clock.clone());
-        let (mut next, mut looks) = (clock.now() + EVERY, clock.now() + LOOKS_EVERY);
+        // All that are parked are counted: half as often as those are looked for that are due.
+        let look_every = self.shared.settings.look_every * 2;
+        let (mut next, mut looks) = (clock.now() + EVERY, clock.now() + look_every);
         let mut worked = false;
         loop {
             let all_well = self.breakers.iter().all(Breaker::is_closed);
@@ -217,7 +216,7 @@ impl<S: Store> Circuits<S> {
             };
             let mut parked = Vec::new();
             if clock.now() >= looks {
-                (parked, looks) = (self.parked().await, clock.now() + LOOKS_EVERY);
+                (parked, looks) = (self.parked().await, clock.now() + look_every);
             }
             // An open circuit is heard of before anybody is let go.
             if changed || !parked.is_empty() || !idle && clock.now() >= next {
