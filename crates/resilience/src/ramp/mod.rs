@@ -130,8 +130,10 @@ impl Ramp {
         let given = (in_a_tenth(self.rate()) - 1e-6).ceil().max(1.0);
         let before = self.cap.filter(|_| self.is_full()).map(|cap| in_a_tenth(cap / CAP));
         let allowed = before.map(|before| (before, (before * ABOVE + 1e-6).floor()));
-        let enough = allowed.filter(|(before, allowed)| *allowed >= before * LEAST);
-        enough.map_or(given, |(_, allowed)| allowed) as usize
+        // One less where that is enough: a call leaves a moment after it was counted, and can come closer to those after it.
+        let margins = allowed.into_iter().flat_map(|(before, most)| [(before, most - 1.0), (before, most)]);
+        let mut enough = margins.filter(|(before, allowed)| *allowed >= before * LEAST);
+        enough.next().map_or(given, |(_, allowed)| allowed) as usize
     }
 
     fn spacing(&self) -> Duration {

@@ -162,8 +162,9 @@ fn so_many_begin_in_a_tenth_as_were_promised_and_where_those_are_few_as_are_need
         assert!(ramp.is_full());
         ramp.most_in_a_tenth()
     };
-    // 1.25 times as many, rounded down; of 30 a second that would be three, and nothing would be caught up with.
-    let promised = [(1_000.0, 125), (300.0, 37), (200.0, 25), (100.0, 12), (50.0, 6), (30.0, 4), (5.0, 1)];
+    // One less than 1.25 times as many, rounded down; of 100 a second not one less, and of 30 a second that would be three, and
+    // nothing would be caught up with.
+    let promised = [(1_000.0, 124), (300.0, 36), (200.0, 24), (100.0, 12), (50.0, 6), (30.0, 4), (5.0, 1)];
     for (steady, most) in promised {
         assert_eq!(full(steady), most, "{steady} a second");
     }
