@@ -143,20 +143,23 @@ async fn answer(work: Arc<Work>) -> Result<Payload, Fault> {
 pub(crate) struct Counted {
     store: Sqlite,
     calls: Arc<AtomicU64>,
+    /// How often the node's lease was renewed.
+    renewals: Arc<AtomicU64>,
 }
 
 impl Counted {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let store = Sqlite::open(path, || Time::from_millis(crate::clock::unix_millis()))?;
-        Ok(Self { store, calls: Arc::default() })
+        Ok(Self { store, calls: Arc::default(), renewals: Arc::default() })
     }
 
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
+    /// Commits, but for those of the lease, which come with time and not with tasks.
     pub(crate) fn commits(&self) -> u64 {
-        self.store.commits()
+        self.store.commits().saturating_sub(self.renewals.load(Ordering::Relaxed))
     }
 
     fn counted(&self) -> &Sqlite {
@@ -306,6 +309,7 @@ impl Nodes for Counted {
     }
 
     fn renew(&self, node: NodeId, lease: Duration) -> impl Future<Output = Told<Time>> + Send {
+        self.renewals.fetch_add(1, Ordering::Relaxed);
         self.counted().renew(node, lease)
     }
 

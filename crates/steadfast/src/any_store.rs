@@ -25,7 +25,16 @@ pub(crate) enum AnyStore {
 impl AnyStore {
     pub(crate) fn open(address: &str, clock: &Clock) -> Result<Self, Error> {
         match read(address)? {
-            Address::File(path) => Ok(Self::Sqlite(Sqlite::open(path, steady(wall_clock(), clock.clone()))?)),
+            Address::File(path) => {
+                let store = Sqlite::open(path, steady(wall_clock(), clock.clone()))?;
+                // Where other threads go on with everything else, one may wait for the disk a moment.
+                if tokio::runtime::Handle::try_current()
+                    .is_ok_and(|runtime| runtime.metrics().num_workers() > 1)
+                {
+                    store.write_at_once();
+                }
+                Ok(Self::Sqlite(store))
+            }
             Address::Memory => {
                 let (clock, began, wall) = (clock.clone(), clock.now(), wall_clock()());
                 Ok(Self::Memory(Memory::new(move || wall + clock.now().since(began))))

@@ -1,11 +1,16 @@
-//! Two ways to drive the writer: a thread of its own, or whoever waits for it.
+//! Who drives the writer: a thread of its own, which callers may forestall, or whoever waits for it.
+
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use steadfast_engine::Time;
@@ -13,47 +18,113 @@ use steadfast_store::{Error, Kind};
 
 use crate::answer::{Receiver, answer};
 use crate::job::Work;
-use crate::queue::Queue;
+use crate::queue::{Group, Queue};
 use crate::writer::{Outcome, Writer};
 
 /// The writer's thread, as the system shows it.
 const NAME: &str = "steadfast-writer";
+/// The most bytes of a write that a caller makes itself: one task's, but for large payloads. More of them come from many tasks at
+/// once, and to prepare the next ones meanwhile is worth more.
+const SMALL: usize = 2 << 10;
+/// A disk that takes longer is waited for on the writer's own thread.
+const QUICK: Duration = Duration::from_millis(1);
 
 /// The writer, and who drives it.
 pub(crate) struct Drive {
     queue: Arc<Queue>,
+    desk: Arc<Desk>,
     by: By,
+    /// Whether callers may write themselves what is small, as long as nobody else writes and the disk is quick.
+    at_once: AtomicBool,
+}
+
+/// Where one writes at a time.
+struct Desk {
+    writer: Mutex<Writer>,
+    /// How long the last commit took, in nanoseconds.
+    took: AtomicU64,
 }
 
 enum By {
     /// A thread of its own: callers go on while it waits for the disk. `None` once it was waited for.
     Thread(Option<JoinHandle<()>>),
     /// Whoever polls an answer: no thread that a paused clock would not know of.
-    Caller(Box<Mutex<Writer>>),
+    Caller,
+}
+
+impl Desk {
+    fn new(writer: Writer) -> Arc<Self> {
+        Arc::new(Self { writer: Mutex::new(writer), took: AtomicU64::new(0) })
+    }
+
+    /// Writes what waits, and tells everybody. `false` if nothing does.
+    fn turn(&self, queue: &Queue) -> bool {
+        let done = {
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            match queue.take() {
+                group if group.is_empty() => return false,
+                group => self.carry_out(&mut writer, group),
+            }
+        };
+        // A waker may ask this store something: nothing is locked any more.
+        tell(done);
+        true
+    }
+
+    /// The same, if nobody else is at it and the disk is quick; whether it was so.
+    fn try_turn(&self, queue: &Queue) -> bool {
+        if u128::from(self.took.load(Ordering::Relaxed)) > QUICK.as_nanos() {
+            return false;
+        }
+        let done = {
+            let mut writer = match self.writer.try_lock() {
+                Ok(writer) => writer,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return false,
+            };
+            if !writer.begin_at_once() {
+                return false;
+            }
+            self.carry_out(&mut writer, queue.take())
+        };
+        tell(done);
+        true
+    }
+
+    fn carry_out(&self, writer: &mut Writer, group: Group) -> Outcome {
+        #[expect(clippy::disallowed_methods, reason = "how long the disk takes is not the store's time")]
+        let began = Instant::now();
+        let done = writer.carry_out(group);
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.took.store(took, Ordering::Relaxed);
+        done
+    }
 }
 
 impl Drive {
-    pub(crate) fn by_thread(mut writer: Writer) -> Result<Self, Error> {
-        let queue = Arc::new(Queue::default());
-        let jobs = Arc::clone(&queue);
+    pub(crate) fn by_thread(writer: Writer) -> Result<Self, Error> {
+        let (queue, desk) = (Arc::new(Queue::default()), Desk::new(writer));
+        let (jobs, own) = (Arc::clone(&queue), Arc::clone(&desk));
         let turn = move || {
-            loop {
-                let group = jobs.wait();
-                if group.is_empty() {
-                    return;
-                }
-                tell(writer.carry_out(group));
+            while jobs.wait() {
+                own.turn(&jobs);
             }
         };
         let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(turn).map_err(|error| {
             Error::new(Kind::Unavailable, "the store's writer cannot start: the system gives no more threads")
                 .because(error)
         })?;
-        Ok(Self { queue, by: By::Thread(Some(thread)) })
+        Ok(Self { queue, desk, by: By::Thread(Some(thread)), at_once: AtomicBool::new(false) })
     }
 
     pub(crate) fn by_caller(writer: Writer) -> Self {
-        Self { queue: Arc::default(), by: By::Caller(Box::new(Mutex::new(writer))) }
+        let at_once = AtomicBool::new(false);
+        Self { queue: Arc::default(), desk: Desk::new(writer), by: By::Caller, at_once }
+    }
+
+    /// From now on callers may write themselves.
+    pub(crate) fn write_at_once(&self) {
+        self.at_once.store(true, Ordering::Relaxed);
     }
 
     /// Has this done, if it was found well-formed; at once, whether or not the answer is waited for.
@@ -64,32 +135,26 @@ impl Drive {
         work: impl FnMut(&Connection, Time) -> rusqlite::Result<T> + Send + 'static,
     ) -> Asked<'_, T> {
         let (sender, receiver) = answer();
+        let itself = bytes <= SMALL && self.at_once.load(Ordering::Relaxed);
         let pushed = match checked {
-            Ok(()) => self.queue.push(Box::new(Work { work, bytes, done: None, sender })),
+            Ok(()) => self.queue.push(Box::new(Work { work, bytes, done: None, sender }), !itself),
             Err(error) => {
                 sender.tell(Err(error));
-                Ok(())
+                return Asked { receiver, drive: self };
             }
         };
-        if let Err((job, error)) = pushed {
-            job.answer(Err(error));
+        match pushed {
+            // Whoever is at it does not know of this one, or will find it: the thread looks again.
+            Ok(()) if itself && !self.desk.try_turn(&self.queue) => self.queue.wake(),
+            Ok(()) => {}
+            Err((job, error)) => job.answer(Err(error)),
         }
         Asked { receiver, drive: self }
     }
 
     /// One turn of the loop on this thread, if that is how the writer is driven; whether there was something to do.
     fn turn(&self) -> bool {
-        let By::Caller(writer) = &self.by else { return false };
-        let done = {
-            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            match self.queue.take() {
-                group if group.is_empty() => return false,
-                group => writer.carry_out(group),
-            }
-        };
-        // A waker may ask this store something: nothing is locked any more.
-        tell(done);
-        true
+        matches!(self.by, By::Caller) && self.desk.turn(&self.queue)
     }
 }
 
@@ -98,7 +163,7 @@ impl Drop for Drive {
     fn drop(&mut self) {
         self.queue.close();
         match &mut self.by {
-            By::Caller(_) => while self.turn() {},
+            By::Caller => while self.turn() {},
             By::Thread(thread) => {
                 // The last clone can go on the writer's own thread, with a waker that held it: it ends by itself then.
                 let own = |thread: &JoinHandle<()>| thread.thread().id() == std::thread::current().id();

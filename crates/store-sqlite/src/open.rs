@@ -22,7 +22,7 @@ use crate::{Inner, Sqlite, migration, node, outbox};
 /// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long a transaction of the user's own on the same file is waited for.
-const BUSY: Duration = Duration::from_secs(5);
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
 /// How many statements each connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
 /// The settings that a file must have while it is open, each with the value that it must show.

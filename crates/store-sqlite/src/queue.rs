@@ -37,8 +37,8 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job in, or gives it back with the reason.
-    pub(crate) fn push(&self, job: Box<dyn Job>) -> Result<(), (Box<dyn Job>, Error)> {
+    /// Takes a job in, or gives it back with the reason. Who does not wake the writer looks after the job.
+    pub(crate) fn push(&self, job: Box<dyn Job>, wakes: bool) -> Result<(), (Box<dyn Job>, Error)> {
         let mut waiting = self.waiting();
         if waiting.jobs.len() >= MOST_WAITING || waiting.bytes >= MOST_BYTES_WAITING {
             let message = format!(
@@ -51,8 +51,8 @@ impl Queue {
         }
         waiting.bytes += job.bytes();
         waiting.jobs.push_back(job);
-        // Who finds more than one waiting has been woken, or is at work.
-        if waiting.jobs.len() == 1 {
+        // Who finds more than one waiting has been woken, or is at work, or somebody looks after them.
+        if wakes && waiting.jobs.len() == 1 {
             drop(waiting);
             self.came.notify_one();
         }
@@ -64,10 +64,16 @@ impl Queue {
         self.waiting().take()
     }
 
-    /// As [`Queue::take`], but waits for the first; empty only once the queue is closed and nothing is left.
-    pub(crate) fn wait(&self) -> Group {
+    /// Waits for the first job; `false` only once the queue is closed and nothing is left.
+    pub(crate) fn wait(&self) -> bool {
         let idle = |waiting: &mut Waiting| waiting.jobs.is_empty() && !waiting.closed;
-        self.came.wait_while(self.waiting(), idle).unwrap_or_else(PoisonError::into_inner).take()
+        let waiting = self.came.wait_while(self.waiting(), idle).unwrap_or_else(PoisonError::into_inner);
+        !waiting.jobs.is_empty()
+    }
+
+    /// Wakes who waits.
+    pub(crate) fn wake(&self) {
+        self.came.notify_one();
     }
 
     /// No more jobs will come.
@@ -103,8 +109,9 @@ mod tests {
 
     /// Fills a queue with jobs of this size; how many it took.
     fn fill(queue: &Queue, bytes: usize) -> usize {
-        let refused =
-            |_: &usize| queue.push(job(bytes)).map_err(|(_, error)| error.kind()) == Err(Kind::Unavailable);
+        let refused = |_: &usize| {
+            queue.push(job(bytes), true).map_err(|(_, error)| error.kind()) == Err(Kind::Unavailable)
+        };
         (0..=MOST_WAITING).find(refused).unwrap()
     }
 
@@ -122,7 +129,7 @@ mod tests {
     fn one_that_is_larger_than_a_commit_goes_alone() {
         let queue = Queue::default();
         for bytes in [1, MOST_BYTES + 1, 1, 1] {
-            assert!(queue.push(job(bytes)).is_ok());
+            assert!(queue.push(job(bytes), true).is_ok());
         }
         let groups: Vec<_> = (0..4).map(|_| queue.take().len()).collect();
         assert_eq!(groups, [1, 1, 2, 0]);
@@ -131,8 +138,10 @@ mod tests {
     #[test]
     fn what_waits_when_it_is_closed_is_still_taken() {
         let queue = Queue::default();
-        assert!(queue.push(job(0)).is_ok());
+        assert!(queue.push(job(0), true).is_ok());
         queue.close();
-        assert_eq!((queue.wait().len(), queue.wait().len()), (1, 0));
+        assert!(queue.wait());
+        assert_eq!(queue.take().len(), 1);
+        assert!(!queue.wait());
     }
 }

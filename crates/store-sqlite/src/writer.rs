@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::error::failed;
 use crate::job::Job;
 use crate::node;
+use crate::open::BUSY;
 use crate::queue::Group;
 
 /// How much time is reserved at once: so far a restart may put the clock ahead of the wall, and so long no commit has to
@@ -71,6 +72,14 @@ impl Writer {
         Self { connection, _owner: owner, clock, reserved, commits }
     }
 
+    /// Begins the next transaction, if that needs no waiting: another connection to the file may be writing.
+    pub(crate) fn begin_at_once(&self) -> bool {
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let begun = self.execute("BEGIN IMMEDIATE").is_ok();
+        let _ = self.connection.busy_timeout(BUSY);
+        begun
+    }
+
     /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
     /// durable, the connection is in no transaction, and nobody was told yet.
     pub(crate) fn carry_out(&mut self, mut group: Group) -> Outcome {
@@ -100,7 +109,9 @@ impl Writer {
     fn transact(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
         let now = self.clock.now();
         steadfast_store::failpoint!("writer.before_begin");
-        self.execute("BEGIN IMMEDIATE")?;
+        if self.connection.is_autocommit() {
+            self.execute("BEGIN IMMEDIATE")?;
+        }
         let reserved = if now > self.reserved { now + AHEAD } else { self.reserved };
         if reserved > self.reserved {
             node::reserve(&self.connection, reserved)?;

@@ -25,6 +25,12 @@ impl InFile {
         Self::new(|path, clock| Sqlite::open(path, move || clock.now()))
     }
 
+    fn at_once() -> Self {
+        let in_file = Self::on_a_thread();
+        in_file.store.write_at_once();
+        in_file
+    }
+
     fn inline() -> Self {
         Self::new(|path, clock| Sqlite::open_inline(path, move || clock.now()))
     }
@@ -55,4 +61,10 @@ mod inline {
     use super::*;
 
     steadfast_store::conformance!(InFile::inline());
+}
+
+mod at_once {
+    use super::*;
+
+    steadfast_store::conformance!(InFile::at_once());
 }
