@@ -12,9 +12,10 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
-    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule,
-    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
+    Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
+    PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId,
+    Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -290,6 +291,25 @@ impl Schedules for Counted {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         self.counted().remove(name)
+    }
+}
+
+impl AuditLog for Counted {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Told<()>> + Send {
+        self.counted().log(batch)
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Told<Option<Audited>>> + Send {
+        self.counted().audited(id)
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Audited>>> + Send {
+        self.counted().audits(task, before, most)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::action::Action;
 use crate::definition::StepId;
 use crate::task::Cause;
 use crate::time::Time;
@@ -113,11 +114,14 @@ pub enum Event {
         /// Who and why.
         cause: Cause,
     },
-    /// Somebody wants a task undone that has completed, or that has failed: what can be undone is, and undos that failed
-    /// are tried again.
-    UndoAsked {
-        /// Who and why.
-        cause: Cause,
+    /// An operator asks something of the task, at rest or not. An input or an output comes beside the event.
+    Asked {
+        /// What.
+        action: Action,
+        /// Who.
+        by: Arc<str>,
+        /// Why.
+        why: Arc<str>,
     },
 }
 

@@ -22,6 +22,7 @@
 //! # Ok::<(), steadfast_engine::Invalid>(())
 //! ```
 
+mod action;
 mod decide;
 mod definition;
 mod event;
@@ -30,6 +31,7 @@ pub mod schedule;
 mod task;
 mod time;
 
+pub use action::Action;
 pub use decide::decide;
 pub use definition::{
     Builder, Definition, Invalid, MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Repeat, Step, StepId,
@@ -38,7 +40,7 @@ pub use definition::{
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{
-    Cause, Change, Circuit, CircuitState, End, Ending, Head, HeadMore, Held, Kept, NotTaken, On, Record,
-    RecordMore, Since, StepState, Task, TaskState, UndoState, Why,
+    Cause, Change, Circuit, CircuitState, End, Ending, Head, HeadMore, Held, Kept, NotTaken, On, Paused,
+    Record, RecordMore, Since, StepState, Task, TaskState, UndoState, Why,
 };
 pub use time::Time;

@@ -1,5 +1,7 @@
 //! What follows from an event: rows to write, then things to do.
 
+use std::fmt;
+
 use crate::definition::StepId;
 use crate::task::{Head, Record};
 use crate::time::Time;
@@ -97,6 +99,8 @@ pub struct Dispatch {
     pub complete_by: Time,
     /// The round of a step that is repeated, from 0: each has a key of its own.
     pub round: u32,
+    /// The series of attempts, from 0: one that an operator has begun anew has a key of its own.
+    pub series: u32,
     /// How many calls the agent may still make; `None` when only the retry policy says.
     pub calls_left: Option<u32>,
 }
@@ -134,4 +138,51 @@ pub enum Ignored {
     Ending,
     /// The point of no return has been passed.
     NoReturn,
+    /// An operator holds the task.
+    Paused,
+    /// There is nothing to resume, or to make again: it goes on by itself.
+    GoesOn,
+    /// The undo of the task has begun.
+    UndoBegun,
+    /// The deadline has passed, or would have.
+    DeadlinePassed,
+    /// There is no such step.
+    NoSuchStep,
+    /// It is not the step's turn yet.
+    NotItsTurn,
+    /// An attempt of the step is under way.
+    StepRuns,
+    /// The step has ended, and the task has gone on from there.
+    StepEnded,
+    /// The step may have happened, and the operator has not said whether it has.
+    MayHaveHappened,
+    /// No undo of the step has failed.
+    UndoNotStuck,
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Late => "the attempt was given up before",
+            Self::NotDue => "its time has not come",
+            Self::NotNow => "nothing waits for it",
+            Self::Ended => "the task has ended",
+            Self::Ending => {
+                "the task is ending, and what runs beside has not answered yet: ask again when it has"
+            }
+            Self::NoReturn => "the task has passed its point of no return",
+            Self::Paused => "the task is paused: resume it first",
+            Self::GoesOn => "there is nothing to do: it goes on by itself",
+            Self::UndoBegun => "the undo of the task has begun: repair the undo, there is no way forward",
+            Self::DeadlinePassed => "the deadline has passed: give the task a later one first",
+            Self::NoSuchStep => "there is no such step",
+            Self::NotItsTurn => "it is not the step's turn yet",
+            Self::StepRuns => "an attempt of the step is under way: wait until it has answered",
+            Self::StepEnded => "the step has ended, and the task has gone on from there",
+            Self::MayHaveHappened => {
+                "nobody knows whether the step happened: look at its service, and say whether it did"
+            }
+            Self::UndoNotStuck => "no undo of this step has failed",
+        })
+    }
 }

@@ -38,6 +38,10 @@ pub(crate) struct Order {
     pub(crate) known: Known,
     /// What of the rest has to be read: the input (`None`) and the outputs of steps.
     pub(crate) missing: Vec<Option<StepId>>,
+    /// Whether the step has an input of its own.
+    pub(crate) edited: bool,
+    /// Steps that an operator has begun anew, under other keys.
+    pub(crate) series: Vec<(StepId, u32)>,
     /// When it may call; `None` for at once.
     pub(crate) turn: Option<Turn>,
     /// Whether it finds out for all others if the service is back.
@@ -88,8 +92,12 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing, turn, probes } = order;
+    let Order { task, workflow, dispatch, calls_used, mut known, missing, edited, series, turn, probes } =
+        order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
+    if edited {
+        known.input = known.kept(StepId::of_input(dispatch.step));
+    }
     let step = workflow.definition().step(dispatch.step);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
     let pulse = Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt));
@@ -100,6 +108,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         number: dispatch.attempt,
         round: dispatch.round,
         key: key_of(task, step.name(), &dispatch),
+        series: series.into_iter().map(|(step, series)| (step_name(&workflow, step), series)).collect(),
         known,
         pulse: pulse.clone(),
     });
@@ -173,12 +182,22 @@ fn too_large(bytes: usize) -> Answer {
 
 /// The key of a step, of its undo, or of one of its rounds: the same for each attempt, everywhere and always.
 fn key_of(task: TaskId, step: &str, dispatch: &Dispatch) -> IdempotencyKey {
-    let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
+    let key = step_key(task, step, dispatch.series);
     match (dispatch.undo, dispatch.round) {
         (true, _) => key.member("undo"),
         (false, 0) => key,
         (false, round) => key.member(&format!("round {round}")),
     }
+}
+
+/// The key of a step in its series: one that an operator has begun anew has another.
+pub(crate) fn step_key(task: TaskId, step: &str, series: u32) -> IdempotencyKey {
+    let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
+    if series == 0 { key } else { key.member(&format!("series {series}")) }
+}
+
+fn step_name(workflow: &Workflow, step: StepId) -> Arc<str> {
+    Arc::from(workflow.definition().step(step).name())
 }
 
 /// What a call that did not succeed means for the task; `None` for silence.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use steadfast_store::TaskId;
+use steadfast_engine::Ignored;
+use steadfast_store::{AuditId, TaskId};
 
 /// Something that could not be done.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -65,6 +66,28 @@ pub enum ErrorKind {
         /// Its name.
         signal: String,
     },
+    /// What an operator has asked for was not done.
+    #[error("task {task}: {action} was refused: {why}")]
+    Refused {
+        /// The task.
+        task: TaskId,
+        /// What was asked.
+        action: String,
+        /// Why it was not done.
+        why: String,
+    },
+    /// What an operator has asked for is stored, and nobody has acted on it yet.
+    #[error(
+        "task {task}: {action} is stored and will be acted on, but nobody has yet: see to it that a program runs that knows the workflow; the audit log will have it as {id}"
+    )]
+    NotActedOn {
+        /// The task.
+        task: TaskId,
+        /// What was asked.
+        action: String,
+        /// What the audit log will have it as.
+        id: AuditId,
+    },
     /// Too many tasks are open.
     #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
     TooManyOpen {
@@ -98,12 +121,20 @@ impl Error {
         &self.kind
     }
 
+    /// Whether an operator's action was refused for this reason.
+    pub(crate) fn is_refused(&self, because: Ignored) -> bool {
+        matches!(&self.kind, ErrorKind::Refused { why, .. } if *why == because.to_string())
+    }
+
     /// Whether the same may work later without anybody doing anything.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
             self.kind,
-            ErrorKind::Store { transient: true, .. } | ErrorKind::TooManyOpen { .. } | ErrorKind::LeaseLost
+            ErrorKind::Store { transient: true, .. }
+                | ErrorKind::TooManyOpen { .. }
+                | ErrorKind::NotActedOn { .. }
+                | ErrorKind::LeaseLost
         )
     }
 }

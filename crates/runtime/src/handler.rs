@@ -47,10 +47,21 @@ pub struct Work {
     pub round: u32,
     /// The same for each attempt of this step, and another for its undo and for each round.
     pub key: IdempotencyKey,
+    /// Steps of the task that an operator has begun anew, by name, and how often.
+    pub series: Vec<(Arc<str>, u32)>,
     /// The task's input, and the outputs of the steps before this one; for an undo also its own.
     pub known: Known,
     /// How the attempt is heard of while it runs.
     pub pulse: Pulse,
+}
+
+impl Work {
+    /// The key that a step of the task has, or had.
+    #[must_use]
+    pub fn key_of(&self, step: &str) -> IdempotencyKey {
+        let series = self.series.iter().find(|(name, _)| **name == *step).map_or(0, |(_, series)| *series);
+        crate::agent::step_key(self.task, step, series)
+    }
 }
 
 /// How a handler failed.

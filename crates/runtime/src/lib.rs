@@ -11,6 +11,7 @@
 
 mod agent;
 mod alert;
+mod audit;
 mod circuits;
 mod clock;
 mod error;
@@ -19,6 +20,7 @@ mod judge;
 mod lease;
 mod message;
 mod node;
+mod operate;
 mod outbox;
 mod pulse;
 pub mod schedule;
@@ -36,7 +38,7 @@ pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState
 pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};
-pub use message::Request;
+pub use message::{Operation, Request};
 pub use node::{New, Node, Start, Submitted};
 pub use pulse::{MAX_PROGRESS, Pulse};
 pub use service::Service;

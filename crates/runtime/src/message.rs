@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use steadfast_engine::{Answer, Cause, Effect, Event, Failure, StepId, Time};
-use steadfast_store::Payload;
+use steadfast_engine::{Action, Answer, Cause, Effect, Event, Failure, StepId, Time};
+use steadfast_store::{AuditId, Payload};
+
+use crate::scheduler::Happening;
 
 /// What somebody asks of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +30,23 @@ pub enum Request {
         /// What it says: the output of the step that waits for it.
         says: Arc<[u8]>,
     },
+    /// What an operator asks.
+    Operate(Operation),
+}
+
+/// What an operator asks of a task, as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Made by whoever asks: under the same id nothing is done twice.
+    pub(crate) id: u128,
+    /// What.
+    pub(crate) action: Action,
+    /// Who.
+    pub(crate) by: Arc<str>,
+    /// Why.
+    pub(crate) why: Arc<str>,
+    /// An input, or an output, as the action needs it.
+    pub(crate) brings: Option<Arc<[u8]>>,
 }
 
 /// An agent's answer, as it travels.
@@ -61,6 +80,20 @@ impl Request {
         Self::Answer(Report { step, attempt, said })
     }
 
+    /// A wish to have a task undone that has not ended, which is in the audit log once it was acted on.
+    #[must_use]
+    pub fn cancel(by: &str, why: &str) -> Self {
+        Self::Operate(Operation::new(Action::Cancel, by, why))
+    }
+
+    pub(crate) fn cancels(&self) -> bool {
+        match self {
+            Self::Cancel { .. } => true,
+            Self::Operate(operation) => operation.action == Action::Cancel,
+            Self::Answer(_) | Self::Signal { .. } => false,
+        }
+    }
+
     pub(crate) fn pack(&self) -> Payload {
         // Packing into memory fails for no value of these types.
         postcard::to_stdvec(self).map(Payload::from).unwrap_or_default()
@@ -70,11 +103,16 @@ impl Request {
         postcard::from_bytes(body).ok()
     }
 
-    /// The event that it is, and the output that comes with it.
-    pub(crate) fn into_event(self) -> (Event, Option<Payload>) {
-        match self {
-            Self::Signal { name, id, says } => (Event::Signalled { signal: name, id }, Some(says)),
-            Self::Cancel { by, why } => (Event::Cancelled { cause: Cause::Cancelled { by, why } }, None),
+    /// What happens by it, with what comes beside the event.
+    pub(crate) fn into_happening(self) -> Happening {
+        let (event, output, asked) = match self {
+            Self::Signal { name, id, says } => (Event::Signalled { signal: name, id }, Some(says), None),
+            Self::Cancel { by, why } => {
+                (Event::Cancelled { cause: Cause::Cancelled { by, why } }, None, None)
+            }
+            Self::Operate(Operation { id, action, by, why, brings }) => {
+                (Event::Asked { action, by, why }, brings, Some(AuditId::from_u128(id)))
+            }
             Self::Answer(Report { step, attempt, said }) => {
                 let (answer, output) = match said {
                     Said::Completed(output) => (Answer::Completed, Some(output)),
@@ -87,8 +125,9 @@ impl Request {
                         (Answer::NotMade { block: steadfast_engine::Block::Breaker, until }, None)
                     }
                 };
-                (Event::Answered { step, attempt, answer }, output)
+                (Event::Answered { step, attempt, answer }, output, None)
             }
-        }
+        };
+        Happening { output, asked, ..Happening::of(event) }
     }
 }

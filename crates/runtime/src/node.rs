@@ -4,11 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadfast_engine::{Cause, Event, Ignored, NotTaken, StepId, Time, decide};
+use steadfast_engine::{Action, Ignored, NotTaken, StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Entry, Guard, Hold, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store,
-    Stored, TaskId, Write, Written,
+    Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -18,7 +17,8 @@ use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{self, Lease};
-use crate::message::Request;
+use crate::message::{Operation, Request};
+use crate::operate::Operators;
 use crate::outbox::{self, Outbox};
 use crate::schedule::{self, Bell};
 use crate::scheduler::{Inbox, Scheduler};
@@ -104,6 +104,7 @@ impl<S: Store> Node<S> {
             counters: Counters::default(),
             watchers: Watchers::default(),
             board: Arc::new(Board::new(inbox.clone())),
+            operators: Operators::default(),
             outbox: Outbox::default(),
             inbox,
             progress: Mutex::default(),
@@ -190,7 +191,7 @@ impl<S: Store> Node<S> {
     pub async fn ask(&self, task: TaskId, request: &Request) -> Result<(), Error> {
         match request {
             // Behind the point of no return there is nothing to ask for. One that passes it just now goes on all the same.
-            Request::Cancel { .. } if self.read(task).await?.task.head().no_return => {
+            request if request.cancels() && self.read(task).await?.task.head().no_return => {
                 return Err(ErrorKind::NoReturn(task).into());
             }
             Request::Signal { name, id, says } if !self.takes(task, name, id.as_deref(), says).await? => {
@@ -198,10 +199,10 @@ impl<S: Store> Node<S> {
             }
             _ => {}
         }
-        let posted = self.shared.store.post(vec![Message { task, body: request.pack() }]).await?;
+        let posted = self.shared.store.post(vec![Message::new(task, request.pack())]).await?;
         self.shared.tell(Inbox::Look);
         match posted.first() {
-            Some(Posted::Done(_)) => Ok(()),
+            Some(Posted::Done(_) | Posted::Again) => Ok(()),
             Some(Posted::AtRest) => match request {
                 // It may have ended by the same signal, which was sent before.
                 Request::Signal { name, id, says } => {
@@ -250,47 +251,26 @@ impl<S: Store> Node<S> {
         }
     }
 
-    /// Has a task undone, also one that has completed or failed.
+    /// Has a task undone, also one that has completed or failed. One that is being undone is left alone.
     ///
     /// # Errors
     /// The store's; a task that does not exist, is undone already, or has passed its point of no return.
     pub async fn undo(&self, task: TaskId, by: &str, why: &str) -> Result<(), Error> {
-        loop {
-            let stored = self.read(task).await?;
-            if !stored.task.state().is_at_rest() {
-                let request = Request::Cancel { by: Arc::from(by), why: Arc::from(why) };
-                match self.ask(task, &request).await {
-                    Err(error) if *error.kind() == ErrorKind::Ended(task) => continue,
-                    done => return done,
-                }
-            }
-            let workflow = self.workflow_of(&stored)?;
-            let cause = Cause::Cancelled { by: Arc::from(by), why: Arc::from(why) };
-            let plan =
-                decide(workflow.definition(), &stored.task, &Event::UndoAsked { cause }, self.shared.now());
-            match plan.ignored() {
-                Some(Ignored::NoReturn) => return Err(ErrorKind::NoReturn(task).into()),
-                Some(_) => return Err(ErrorKind::Ended(task).into()),
-                None => {}
-            }
-            let guard = Guard { epoch: stored.epoch, revision: stored.revision, mail: None };
-            let mut after = stored.task.clone();
-            after.apply(&plan);
-            let messages = alert::of_task(&self.shared, task, workflow, &after, plan.notices());
-            let write = Write { hold: Hold::Take, messages, ..Write::of(&plan, task, guard) };
-            steadfast_store::failpoint!("undo.before_write");
-            let written = self.shared.store.write(vec![write]).await?;
-            steadfast_store::failpoint!("undo.after_write");
-            if let Some(Written::Done(_)) = written.first() {
-                self.shared.outbox.wake();
-                self.shared.tell(Inbox::Look);
-                return Ok(());
-            }
-            // Somebody else has changed it: look again.
+        match self.operate(task, Operation::new(Action::Undo, by, why)).await {
+            Err(error) if error.is_refused(Ignored::UndoBegun) => Ok(()),
+            done => done.map(drop),
         }
     }
 
-    fn workflow_of(&self, stored: &Stored) -> Result<&Arc<Workflow>, Error> {
+    pub(crate) fn shared(&self) -> &Shared<S> {
+        &self.shared
+    }
+
+    /// The workflow that a task is of.
+    ///
+    /// # Errors
+    /// This program does not know it in that version and shape.
+    pub fn workflow_of(&self, stored: &Stored) -> Result<&Arc<Workflow>, Error> {
         let unknown =
             || ErrorKind::UnknownWorkflow { name: stored.workflow.to_string(), version: stored.version };
         self.shared.workflow_of(stored).ok_or_else(|| unknown().into())

@@ -14,6 +14,7 @@ use crate::clock::StoreClock;
 use crate::error::{Error as NodeError, ErrorKind};
 use crate::lease::Lease;
 use crate::node::{New, Start, Submitted};
+use crate::operate::Operators;
 use crate::outbox::Outbox;
 use crate::schedule::Bell;
 use crate::scheduler::{Inbox, NewTask};
@@ -34,6 +35,7 @@ pub(crate) struct Shared<S> {
     pub(crate) outbox: Outbox,
     pub(crate) inbox: UnboundedSender<Inbox>,
     pub(crate) board: Arc<Board>,
+    pub(crate) operators: Operators,
     /// How far attempts have come that run here.
     pub(crate) progress: Mutex<HashMap<(TaskId, StepId), Payload>>,
     /// Wakes the loop that begins recurring work.

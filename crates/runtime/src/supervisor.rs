@@ -99,6 +99,7 @@ fn plan<S: Store>(
         hold: Hold::Take,
         parked_on: None,
         messages: Vec::new(),
+        audits: Vec::new(),
     };
     // Mail that came first wins: whoever claims the task reads it before anything else.
     if stored.mail_last > stored.mail_read {

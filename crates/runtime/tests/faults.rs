@@ -69,7 +69,7 @@ async fn much_mail_for_one_task_keeps_nobody_busy() {
     let cancel = Request::Cancel { by: Arc::from("ann"), why: Arc::from("a typo") };
     let body = steadfast_store::Payload::from(postcard::to_stdvec(&cancel).unwrap());
     for _ in 0..1_100 {
-        let message = steadfast_store::Message { task, body: Arc::clone(&body) };
+        let message = steadfast_store::Message::new(task, Arc::clone(&body));
         store.post(vec![message]).await.unwrap();
     }
     assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Undone);
@@ -163,7 +163,7 @@ async fn mail_for_many_tasks_that_nobody_knows_keeps_nobody_busy() {
     let tasks = submit_many(&first, &workflow, 300).await;
     drop(first);
     let body = steadfast_store::Payload::from(b"?".as_slice());
-    let mail = |task: &TaskId| steadfast_store::Message { task: *task, body: Arc::clone(&body) };
+    let mail = |task: &TaskId| steadfast_store::Message::new(*task, Arc::clone(&body));
     store.post(tasks.iter().map(mail).collect()).await.unwrap();
     let (other, _) = Flow::new("other").step(step("a"), service("svc"), always(Act::Succeed)).build();
     let stranger = node_with(store, &other, quick()).await;

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error as StoreError, Handed, Kept, Mail, Mailbox, Memory, Message,
-    NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey,
-    Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks,
-    Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error as StoreError, Handed, Kept,
+    Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued,
+    Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission,
+    Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -241,6 +241,25 @@ impl Schedules for AnyStore {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         either!(self, store => store.remove(name)).run()
+    }
+}
+
+impl AuditLog for AnyStore {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Told<()>> + Send {
+        either!(self, store => store.log(batch)).run()
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Told<Option<Audited>>> + Send {
+        either!(self, store => store.audited(id)).run()
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Audited>>> + Send {
+        either!(self, store => store.audits(task, before, most)).run()
     }
 }
 

@@ -106,7 +106,7 @@ impl<In> Context<In> {
     /// The key that the step itself had, for an undo that finds what to undo by it.
     #[must_use]
     pub fn step_key(&self, step: &str) -> IdempotencyKey {
-        IdempotencyKey::from_u128(self.work.task.as_u128()).member(step)
+        self.work.key_of(step)
     }
 
     /// How long this try may still take.

@@ -21,6 +21,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error, empty_key, other_workflow, too_large};
+use crate::operator::Operator;
 use crate::signal::Signal;
 use crate::task::Task;
 use crate::workflow::Workflow;
@@ -101,6 +102,12 @@ impl Engine {
     /// The store's.
     pub async fn circuits(&self) -> Result<Vec<CircuitRecord>, Error> {
         Ok(self.node.circuits().await?)
+    }
+
+    /// What this person may ask of tasks: make a step again, skip it, pause, resume, undo, and more.
+    #[must_use]
+    pub fn operator(&self, who: &str) -> Operator {
+        Operator::new(Arc::clone(&self.node), who)
     }
 
     /// What it has counted.

@@ -43,6 +43,10 @@ pub enum Code {
     BadSettings,
     /// SF413: a signal that no step of the workflow waits for.
     UnknownSignal,
+    /// SF414: something that an operator asked for was refused.
+    Refused,
+    /// SF415: something that an operator asked for is stored, and nobody has acted on it yet.
+    NotActedOn,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -65,7 +69,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -79,6 +83,8 @@ impl Code {
         Self::EmptyKey,
         Self::BadSettings,
         Self::UnknownSignal,
+        Self::Refused,
+        Self::NotActedOn,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -107,6 +113,8 @@ impl Code {
             Self::EmptyKey => "SF411",
             Self::BadSettings => "SF412",
             Self::UnknownSignal => "SF413",
+            Self::Refused => "SF414",
+            Self::NotActedOn => "SF415",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -220,6 +228,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::OtherInput(_) => Code::KeyReused,
             ErrorKind::Ended(_) | ErrorKind::NoReturn(_) | ErrorKind::SignalOver { .. } => Code::TooLate,
             ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,
+            ErrorKind::Refused { .. } => Code::Refused,
+            ErrorKind::NotActedOn { .. } => Code::NotActedOn,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
             ErrorKind::BadSchedule { .. } => Code::BadSchedule,

@@ -74,6 +74,7 @@ mod context;
 mod engine;
 mod error;
 mod failure;
+mod operator;
 mod place;
 mod schedule;
 mod signal;
@@ -87,13 +88,14 @@ pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use operator::{Ask, Asked, Operator, Plain, Retry, RetryUndo, Skip};
 pub use schedule::Schedule;
 pub use signal::Signal;
 pub use steadfast_engine::schedule::rfc3339;
 pub use steadfast_engine::{
-    Block, Builder as DefinitionBuilder, Cause, Change, Circuit, CircuitState, Definition, End, Ending, Head,
-    HeadMore, Held, Invalid, Kept, On, OnFailure, Problem, Record, RecordMore, Recovery, Repeat, Step,
-    StepId, StepState, TaskState, Time, Undo, UndoState, Wait, Why,
+    Action, Block, Builder as DefinitionBuilder, Cause, Change, Circuit, CircuitState, Definition, End,
+    Ending, Head, HeadMore, Held, Invalid, Kept, On, OnFailure, Paused, Problem, Record, RecordMore,
+    Recovery, Repeat, Step, StepId, StepState, TaskState, Time, Undo, UndoState, Wait, Why,
 };
 pub use steadfast_resilience as resilience;
 pub use steadfast_runtime::schedule::{
@@ -103,7 +105,7 @@ pub use steadfast_runtime::{
     Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, CircuitRecord, Past, Service, Settings,
     Stats, Told, What,
 };
-pub use steadfast_store::{BadId, Entry, TaskId};
+pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
 pub use task::{Outcome, Reason, Status, StepStatus, Task};
@@ -121,6 +123,8 @@ mod guide {
     struct DeadlinesAndRecovery;
     #[doc = include_str!("../../../docs/guide/waiting-signals-schedules.md")]
     struct WaitingSignalsSchedules;
+    #[doc = include_str!("../../../docs/guide/operating.md")]
+    struct Operating;
     #[doc = include_str!("../../../docs/guide/alerts.md")]
     struct Alerts;
     #[doc = include_str!("../../../docs/guide/limits-and-fairness.md")]

@@ -82,8 +82,7 @@ impl<Out> Task<Out> {
     /// The store's; it has ended.
     pub async fn cancel(&self, by: &str, why: &str) -> Result<(), Error> {
         check(by, why)?;
-        let request = Request::Cancel { by: Arc::from(by), why: Arc::from(why) };
-        Ok(self.node.ask(self.id, &request).await?)
+        Ok(self.node.ask(self.id, &Request::cancel(by, why)).await?)
     }
 
     /// Has it undone, also if it has completed, or has failed: undos that failed are tried again.

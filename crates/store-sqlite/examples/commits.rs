@@ -154,6 +154,7 @@ impl Script {
                 hold: Hold::Keep,
                 parked_on: None,
                 messages: Vec::new(),
+                audits: Vec::new(),
             }
         });
         let writes = writes.collect();

@@ -1,14 +1,20 @@
 //! Between rows and the engine's types. Numbers and packed forms are part of the file: what was shipped never changes.
 
+mod before;
+
 use rusqlite::types::{FromSqlError, Type};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use steadfast_engine::{Head, HeadMore, Record, RecordMore, StepId, TaskState, Time};
 
+use before::Grown;
+
 /// The first byte of everything packed: the form that follows.
 const FORM: u8 = 1;
 /// The form that has beside it what only some tasks and steps have: to those that do not, it costs nothing.
-const WITH_MORE: u8 = 2;
+const WITH_MORE: u8 = 3;
+/// The same before operators could touch a task: read, and never written.
+const WITH_MORE_TWO: u8 = 2;
 
 /// What a write did, as it is read from the history.
 #[derive(Deserialize)]
@@ -36,8 +42,8 @@ pub(crate) fn pack_head(head: &Head) -> rusqlite::Result<Vec<u8>> {
 }
 
 pub(crate) fn unpack_head(bytes: &[u8]) -> rusqlite::Result<Head> {
-    let (head, more) = unpack::<Head, _>(bytes)?;
-    Ok(Head { more, ..head })
+    let (head, more) = unpack::<Head, HeadMore>(bytes)?;
+    Ok(Head { more: more.map(Box::new), ..head })
 }
 
 pub(crate) fn pack_record(record: &Record) -> rusqlite::Result<Vec<u8>> {
@@ -45,8 +51,8 @@ pub(crate) fn pack_record(record: &Record) -> rusqlite::Result<Vec<u8>> {
 }
 
 pub(crate) fn unpack_record(bytes: &[u8]) -> rusqlite::Result<Record> {
-    let (record, more) = unpack::<Record, _>(bytes)?;
-    Ok(Record { more, ..record })
+    let (record, more) = unpack::<Record, RecordMore>(bytes)?;
+    Ok(Record { more: more.map(Box::new), ..record })
 }
 
 pub(crate) fn pack_change(head: Option<&Head>, steps: &[(StepId, Record)]) -> rusqlite::Result<Vec<u8>> {
@@ -78,7 +84,8 @@ pub(crate) fn state(state: TaskState) -> u8 {
     match state {
         TaskState::Pending => 0,
         TaskState::Running => 1,
-        TaskState::Waiting => 2,
+        // Who pauses is in the head.
+        TaskState::Waiting | TaskState::Paused => 2,
         TaskState::Undoing => 3,
         TaskState::Failed => 4,
         TaskState::Completed => 5,
@@ -105,7 +112,7 @@ fn pack(value: &impl Serialize, more: Option<&impl Serialize>) -> rusqlite::Resu
     packed.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn unpack<T: DeserializeOwned, M: DeserializeOwned>(bytes: &[u8]) -> rusqlite::Result<(T, Option<M>)> {
+fn unpack<T: DeserializeOwned, M: Grown>(bytes: &[u8]) -> rusqlite::Result<(T, Option<M>)> {
     let bad = |error: Box<dyn std::error::Error + Send + Sync>| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, error)
     };
@@ -113,6 +120,8 @@ fn unpack<T: DeserializeOwned, M: DeserializeOwned>(bytes: &[u8]) -> rusqlite::R
         Some((&FORM, packed)) => postcard::from_bytes(packed).map(|value| (value, None)),
         Some((&WITH_MORE, packed)) => postcard::take_from_bytes(packed)
             .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes(packed)?)))),
+        Some((&WITH_MORE_TWO, packed)) => postcard::take_from_bytes(packed)
+            .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes::<M::Two>(packed)?.into())))),
         _ => return Err(bad(Box::new(FromSqlError::InvalidType))),
     };
     read.map_err(|error| bad(Box::new(error)))
@@ -148,7 +157,8 @@ mod tests {
             seen: vec!["id".into()],
             ..HeadMore::default()
         }));
-        record.more = Some(Box::new(RecordMore { since: Some(Time::from_millis(3)), rounds: 2 }));
+        let more = RecordMore { since: Some(Time::from_millis(3)), rounds: 2, ..RecordMore::default() };
+        record.more = Some(Box::new(more));
         assert_eq!(unpack_head(&pack_head(&head).unwrap()).unwrap(), head);
         assert_eq!(unpack_record(&pack_record(&record).unwrap()).unwrap(), record);
         let steps = [(step, plain.step(step).clone()), (step, record)];
@@ -160,7 +170,7 @@ mod tests {
 
     #[test]
     fn another_form_is_refused() {
-        for bytes in [&[][..], &[0], &[3, 0], &[WITH_MORE, 0]] {
+        for bytes in [&[][..], &[0], &[4, 0], &[WITH_MORE, 0]] {
             assert!(unpack_head(bytes).is_err(), "{bytes:?}");
         }
     }

@@ -12,6 +12,7 @@
 
 mod answer;
 mod aside;
+mod audit;
 mod circuit;
 mod clock;
 mod codec;
@@ -39,9 +40,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Message, NodeId, Nodes, Outbox,
-    OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule,
-    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
+    Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
+    PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId,
+    Tasks, Undelivered, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -262,6 +264,29 @@ impl Schedules for Sqlite {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| schedule::remove(transaction, &name))
+    }
+}
+
+impl AuditLog for Sqlite {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Result<(), Error>> + Send {
+        let checked = batch.iter().try_for_each(Audit::check);
+        let bytes = batch.iter().map(|entry| ROWS + entry.detail.len()).sum();
+        self.inner.drive.ask(checked, bytes, move |transaction, now| {
+            batch.iter().try_for_each(|entry| audit::log(transaction, entry, now))
+        })
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Result<Option<Audited>, Error>> + Send {
+        self.inner.reader.read(|transaction| audit::one(transaction, id))
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send {
+        self.inner.reader.read(|transaction| audit::entries(transaction, task, before, most))
     }
 }
 

@@ -88,6 +88,9 @@ const DUE: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
 /// Those whose time has not come, and which have mail.
 const MAILED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
     WHERE owner IS NULL AND at_rest = 0 AND mail_last > mail_read AND wake_at_ms > ?1 ORDER BY wake_at_ms, id LIMIT ?2";
+/// Those at rest to which somebody has written, with their owner if they have one: that may be dead.
+const ASKED: &str = "SELECT id, wake_at_ms, owner FROM steadfast_tasks
+    WHERE at_rest = 1 AND mail_last > mail_read ORDER BY wake_at_ms, id LIMIT ?1";
 /// Those of one owner.
 const OWNED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
     WHERE owner = ?1 AND owner IS NOT NULL AND at_rest = 0 ORDER BY wake_at_ms, id LIMIT ?2";
@@ -95,7 +98,7 @@ const OWNED: &str = "SELECT id, wake_at_ms FROM steadfast_tasks
 const NEXT_OWNER: &str =
     "SELECT min(owner) FROM steadfast_tasks WHERE owner > ? AND owner IS NOT NULL AND at_rest = 0";
 
-/// What is free for a node, longest waiting first: three ways to be so, each by an index of its own. It looks at no more
+/// What is free for a node, longest waiting first: four ways to be so, each by an index of its own. It looks at no more
 /// than it returns of each, however much is open. What the node owns is not free for it, also when its lease has ended.
 fn free(transaction: &Connection, node: &[u8], most: i64, now: Time) -> rusqlite::Result<Vec<(i64, TaskId)>> {
     let waiting = |row: &Row<'_>| Ok((row.get(1)?, task_id(row, 0)?));
@@ -104,6 +107,17 @@ fn free(transaction: &Connection, node: &[u8], most: i64, now: Time) -> rusqlite
         let mut find = transaction.prepare_cached(sql)?;
         for found in find.query_map((millis(now), most), waiting)? {
             free.push(found?);
+        }
+    }
+    let mut find = transaction.prepare_cached(ASKED)?;
+    let mut asked = find.query([most])?;
+    while let Some(row) = asked.next()? {
+        let held = match row.get::<_, Option<Vec<u8>>>(2)? {
+            Some(owner) => owner == node || node::is_alive(transaction, &owner, now)?,
+            None => false,
+        };
+        if !held {
+            free.push(waiting(row)?);
         }
     }
     let mut owner = Vec::new();
@@ -274,8 +288,11 @@ pub(crate) fn overdue(
 }
 
 pub(crate) fn owned(transaction: &Connection, node: NodeId) -> rusqlite::Result<Vec<(TaskId, u64)>> {
-    let sql = "SELECT id, epoch FROM steadfast_tasks
-               WHERE owner = ? AND owner IS NOT NULL AND at_rest = 0 ORDER BY id";
+    let sql = "SELECT id, epoch FROM (
+                   SELECT id, epoch FROM steadfast_tasks WHERE owner = ?1 AND owner IS NOT NULL AND at_rest = 0
+                   UNION ALL
+                   SELECT id, epoch FROM steadfast_tasks WHERE at_rest = 1 AND mail_last > mail_read AND owner = ?1)
+               ORDER BY id";
     let owned = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs()));
     transaction.prepare_cached(sql)?.query_map([id(node.as_u128())], owned)?.collect()
 }

@@ -5,7 +5,7 @@ use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{Entry, Hold, Refusal, TaskId, Write, Written};
 
 use crate::codec::{Change, id, millis, pack_change, pack_head, pack_record, state, time, unpack_change};
-use crate::outbox;
+use crate::{audit, outbox};
 
 /// Carries one write out. The first statement has the guard: a refused write has done nothing.
 pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusqlite::Result<Written> {
@@ -22,6 +22,9 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
     }
     for message in &write.messages {
         outbox::send(transaction, message, now)?;
+    }
+    for audit in &write.audits {
+        audit::log(transaction, audit, now)?;
     }
     if write.has_entry() {
         put_entry(transaction, write, now)?;

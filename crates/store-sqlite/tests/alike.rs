@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Answer, Block, Cause, Definition, Effect, Event, Failure, OnFailure, Record, Repeat, Step, StepId, Task,
-    Time, decide,
+    Action, Answer, Block, Cause, Definition, Effect, Event, Failure, OnFailure, Record, Repeat, Step,
+    StepId, Task, TaskState, Time, decide,
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _, Outbox as _, OutboxKind,
-    Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Schedule, Schedules as _, Settled,
-    Submission, TaskId, Tasks as _, Write,
+    Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _,
+    Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Schedule,
+    Schedules as _, Settled, Submission, TaskId, Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -35,7 +35,7 @@ fn s(seconds: u64) -> Duration {
 fn workflow() -> Definition {
     let step = |name: &str| Step::new(name, "service").complete_within(s(5)).undo(s(5)).undo_when_unknown();
     Definition::builder("w")
-        .complete_within(s(15))
+        .complete_within(s(45))
         .step(step("a"))
         .step(step("b").after(["a"]).on_failure(OnFailure::Continue))
         .step(step("c").after(["a"]))
@@ -171,7 +171,8 @@ impl Both {
     fn event(&mut self, task: &Task) -> Event {
         // Mostly what could come next: by chance alone few tasks would come to their end.
         if task.state().is_at_rest() {
-            return Event::UndoAsked { cause: Cause::Deadline };
+            let action = [Action::Undo, Action::Resume][usize::from(self.rng.bool())];
+            return Event::Asked { action, by: "ana".into(), why: "wrong".into() };
         }
         let granted = |(step, _): (StepId, &_)| Event::Granted { step };
         let answered = |(step, record): (StepId, &Record)| Event::Answered {
@@ -182,7 +183,8 @@ impl Both {
         let now = self.clock.now();
         let signal = Event::Signalled { signal: Arc::from("go"), id: None };
         let taken = |(step, _): (StepId, &_)| Event::Taken { step };
-        let next = task.rows().map(answered).chain(task.rows().map(granted));
+        let begins = (task.state() == TaskState::Pending).then_some(Event::Claimed);
+        let next = begins.into_iter().chain(task.rows().map(answered)).chain(task.rows().map(granted));
         let next = next.chain(task.rows().map(taken)).chain([signal]);
         let next = next.into_iter().find(|next| decide(&self.definition, task, next, now).changes_anything());
         if let Some(next) = next.filter(|_| self.rng.u8(0..3) > 0) {
@@ -202,6 +204,11 @@ impl Both {
             },
             11 => Event::Taken { step },
             12 => Event::Answered { step, attempt, answer: Answer::NotYet },
+            13 => {
+                let action = [Action::Pause, Action::Resume, Action::Skip { step, happened: true }];
+                let action = action[self.rng.usize(0..3)];
+                Event::Asked { action, by: "ana".into(), why: "wrong".into() }
+            }
             2..=4 => Event::Granted { step },
             5 => Event::Refused { step, block: Block::Breaker, until: again },
             6 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
@@ -242,7 +249,21 @@ impl Both {
         }
         let write = Write::of(&plan, id, Guard { epoch, revision, mail });
         let parked_on = self.rng.bool().then(|| self.service());
-        Some(Write { hold, outputs, mail_read, parked_on, messages: self.messages(), ..write })
+        let audits = self.audits(id);
+        Some(Write { hold, outputs, mail_read, parked_on, messages: self.messages(), audits, ..write })
+    }
+
+    fn audits(&mut self, task: TaskId) -> Vec<Audit> {
+        let entry = |rng: &mut fastrand::Rng| Audit {
+            id: AuditId::from_u128(rng.u128(0..200)),
+            task: rng.bool().then_some(task),
+            by: Arc::from("ana"),
+            why: Arc::from("it has to be"),
+            action: Arc::from("resume"),
+            refused: rng.bool().then(|| Arc::from("not now")),
+            detail: Payload::from(&b"{}"[..]),
+        };
+        (0..self.rng.u8(0..2)).map(|_| entry(&mut self.rng)).collect()
     }
 
     /// With a version that stands, or nearly.
@@ -273,10 +294,14 @@ impl Both {
                 same!(self, write(batch));
             }
             8 => {
-                let batch = vec![Message { task: self.task(), body: self.text() }];
+                let asked = self.rng.bool().then(|| AuditId::from_u128(self.rng.u128(0..200)));
+                let batch = vec![Message { asked, ..Message::new(self.task(), self.text()) }];
                 same!(self, post(batch));
-                let node = self.node();
+                let (node, task) = (self.node(), self.rng.bool().then(|| self.task()));
                 same!(self, unread(node, 9));
+                same!(self, owned(node));
+                let before = self.rng.bool().then(|| AuditId::from_u128(self.rng.u128(0..200)));
+                same!(self, audits(task, before, 5));
             }
             9 => {
                 let node = self.node();

@@ -292,7 +292,7 @@ fn a_task_that_cannot_be_read_is_set_aside_and_told() {
         let store = open(&folder, &clock).unwrap();
         damage(&store, &folder, &clock, 1..5, sql);
         // It had mail, which wakes what waits.
-        let mail = Message { task: id(2), body: Payload::from(&b"hello"[..]) };
+        let mail = Message::new(id(2), Payload::from(&b"hello"[..]));
         block_on(store.post(vec![mail])).unwrap();
         assert_eq!(block_on(store.overdue(None, 9)).unwrap().len(), 4);
         let (claimed, log) = claim(&store, NODE, 2);
@@ -334,7 +334,7 @@ fn a_task_that_was_repaired_goes_on_with_its_mail() {
                  UPDATE steadfast_tasks SET head = x''";
     let store = open(&folder, &clock).unwrap();
     damage(&store, &folder, &clock, 1..2, spoil);
-    block_on(store.post(vec![Message { task: id(1), body: Payload::from(&b"hello"[..]) }])).unwrap();
+    block_on(store.post(vec![Message::new(id(1), Payload::from(&b"hello"[..]))])).unwrap();
     assert_eq!(claim(&store, NODE, 9).0, []);
     let other = rusqlite::Connection::open(folder.path("store.db")).unwrap();
     let repair =
@@ -403,6 +403,7 @@ fn what_is_looked_for_follows_each_change_of_the_head() {
             hold: Hold::Keep,
             parked_on: None,
             messages: vec![],
+            audits: vec![],
         };
         assert_eq!(block_on(store.write(vec![write])).unwrap(), [Written::Done(revision + 1)], "{words}");
         let overdue = block_on(store.overdue(None, 9)).unwrap().len();

@@ -11,6 +11,10 @@ pub struct TaskId(u128);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u128);
 
+/// Something that an operator has asked for: a UUID, version 7, made by whoever asks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AuditId(u128);
+
 macro_rules! id {
     ($name:ident) => {
         impl $name {
@@ -57,6 +61,7 @@ macro_rules! id {
 
 id!(TaskId);
 id!(NodeId);
+id!(AuditId);
 
 /// As the text that it is shown as.
 #[cfg(feature = "serde")]

@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -10,6 +10,7 @@
 //! [`Memory`] is the reference: it keeps every promise but survival. With the feature `conformance` the suite that all
 //! stores pass is in the module `conformance`.
 
+mod audit;
 mod error;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
@@ -28,8 +29,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use audit::{Audit, Audited, MAX_REASON};
 pub use error::{Error, Kind};
-pub use id::{BadId, NodeId, TaskId};
+pub use id::{AuditId, BadId, NodeId, TaskId};
 pub use memory::Memory;
 pub use outbox::{
     FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, OutboxId, OutboxKind, Outgoing, Sent, Settled, UNDELIVERABLE_KEPT,
@@ -87,7 +89,7 @@ pub trait Tasks {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send;
 
     /// Gives a node tasks that nobody works on, at most so many, longest waiting first: those that are not at rest, whose
-    /// owner is none or dead, and which are due or have mail. Each claim raises the task's epoch by one: what an
+    /// owner is none or dead, and which are due or have mail; and those at rest that have mail. Each claim raises the task's epoch by one: what an
     /// earlier owner writes from then on is refused.
     ///
     /// A node never gets its own tasks, not when its lease has ended either: it works on them, and would rob itself of them
@@ -103,8 +105,8 @@ pub trait Tasks {
     /// the task ([`Write::has_entry`]).
     fn write(&self, batch: Vec<Write>) -> impl Future<Output = Result<Vec<Written>, Error>> + Send;
 
-    /// The tasks that a node owns and that are not at rest, each with its epoch: for one that does not know what became of
-    /// its claim.
+    /// The tasks that a node owns and that are not at rest, or have mail, each with its epoch: for one that does not know what
+    /// became of its claim.
     fn owned(&self, node: NodeId) -> impl Future<Output = Result<Vec<(TaskId, u64)>, Error>> + Send;
 
     /// How many tasks are not at rest.
@@ -127,10 +129,11 @@ pub trait Tasks {
 
 /// What comes to a task from outside. Its owner acts on it in the write that consumes it.
 pub trait Mailbox {
-    /// Posts messages. One is refused if its task does not exist or is at rest.
+    /// Posts messages. One is refused if its task does not exist, or is at rest and the message does not say that it may be. One
+    /// that an operator has asked for under the same id is not stored twice.
     fn post(&self, batch: Vec<Message>) -> impl Future<Output = Result<Vec<Posted>, Error>> + Send;
 
-    /// Unread mail of the tasks that a node owns and that are not at rest, oldest first within a task, at most so many.
+    /// Unread mail of the tasks that a node owns, oldest first within a task, at most so many.
     fn unread(&self, node: NodeId, most: usize) -> impl Future<Output = Result<Vec<Mail>, Error>> + Send;
 
     /// All unread mail of these tasks, oldest first within a task.
@@ -219,6 +222,23 @@ pub trait Schedules {
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send;
 }
 
+/// What operators have done. An entry that is about one task is part of the write that did it ([`Write::audits`]).
+pub trait AuditLog {
+    /// Stores entries that belong to no task's write, each alone; one whose id is there is not stored again.
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The entry of this id, once it is there.
+    fn audited(&self, id: AuditId) -> impl Future<Output = Result<Option<Audited>, Error>> + Send;
+
+    /// Entries, newest first, at most so many: of one task or of all, older than the given one.
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send;
+}
+
 /// What is past its time, for the supervisor. Its cost follows what is overdue, not what is well.
 pub trait Overdue {
     /// Attempts past their complete-by and tasks past their deadline, longest overdue first, at most so many; only those
@@ -245,11 +265,22 @@ pub trait Nodes {
 
 /// A whole store.
 pub trait Store:
-    Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + Overdue + Nodes + Send + Sync + 'static
+    Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + AuditLog + Overdue + Nodes + Send + Sync + 'static
 {
 }
 
-impl<S: Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + Overdue + Nodes + Send + Sync + 'static>
-    Store for S
+impl<S> Store for S where
+    S: Tasks
+        + Mailbox
+        + Parked
+        + Circuits
+        + Outbox
+        + Schedules
+        + AuditLog
+        + Overdue
+        + Nodes
+        + Send
+        + Sync
+        + 'static
 {
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steadfast_engine::{Head, Record, StepId, Task, Time};
 
 use crate::error::{Error, Kind};
-use crate::id::{NodeId, TaskId};
+use crate::id::{AuditId, NodeId, TaskId};
 use crate::outbox::Outgoing;
 use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD, MAX_SCHEDULE};
 
@@ -123,9 +123,17 @@ pub struct Message {
     pub task: TaskId,
     /// What it says; the store does not look into it.
     pub body: Payload,
+    /// Set for what an operator asks: a task at rest is claimed for it too, and what was asked before is not stored again.
+    pub asked: Option<AuditId>,
 }
 
 impl Message {
+    /// A message to a task that is not at rest.
+    #[must_use]
+    pub fn new(task: TaskId, body: Payload) -> Self {
+        Self { task, body, asked: None }
+    }
+
     /// Whether it is within the limits that all stores have.
     ///
     /// # Errors
@@ -142,6 +150,8 @@ pub enum Posted {
     Done(MailId),
     /// The task is at rest.
     AtRest,
+    /// It was asked before, under the same id.
+    Again,
     /// There is no such task.
     Unknown,
 }

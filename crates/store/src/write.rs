@@ -5,6 +5,7 @@ use std::sync::Arc;
 use steadfast_engine::{Head, MAX_STEPS, Plan, Record, StepId, Time};
 
 use crate::MAX_PAYLOAD;
+use crate::audit::Audit;
 use crate::error::Error;
 use crate::id::TaskId;
 use crate::outbox::Outgoing;
@@ -32,6 +33,8 @@ pub struct Write {
     pub parked_on: Option<Arc<str>>,
     /// What is to be told of it: stored with it, or not at all. Most writes tell nothing, and pay nothing for that.
     pub messages: Vec<Outgoing>,
+    /// What operators have asked for and this write has done, or refuses to do.
+    pub audits: Vec<Audit>,
 }
 
 impl Write {
@@ -49,6 +52,7 @@ impl Write {
             hold: Hold::Keep,
             parked_on: None,
             messages: Vec::new(),
+            audits: Vec::new(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Write {
     /// What is too large, and by how much.
     pub fn check(&self) -> Result<(), Error> {
         self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))?;
+        self.audits.iter().try_for_each(Audit::check)?;
         self.messages.iter().try_for_each(Outgoing::check)
     }
 }

@@ -24,7 +24,10 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(super) fn new(definition: &'a Definition, task: &'a Task, now: Time) -> Self {
         let (asks, dispatches) = (Vec::new(), Vec::new());
-        let (head, steps) = (task.head.clone(), BTreeMap::new());
+        let (mut head, steps) = (task.head.clone(), BTreeMap::new());
+        if let Some(paused) = head.paused() {
+            head.state = paused.was;
+        }
         Self { definition, now, task, head, steps, asks, dispatches, keeps: None }
     }
 
@@ -91,6 +94,36 @@ impl<'a> Draft<'a> {
         self.turn(id, Turn::Parked(block, until));
     }
 
+    /// Whether nothing was asked for.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.asks.is_empty()
+    }
+
+    /// A task that an operator holds asks for nothing, unless it has come to rest.
+    fn stay_paused(&mut self) {
+        let state = self.head.state;
+        if self.head.paused().is_none() {
+            return;
+        }
+        if state.is_at_rest() {
+            return self.lift_pause();
+        }
+        self.asks.clear();
+        self.head.state = TaskState::Paused;
+        self.head.change_more(|more| {
+            if let Some(paused) = &mut more.paused {
+                paused.was = state;
+            }
+        });
+    }
+
+    /// The task is nobody's any more, and its deadline counts again.
+    pub(super) fn lift_pause(&mut self) {
+        let Some(paused) = self.head.paused().cloned() else { return };
+        self.head.deadline = paused.left.map(|left| self.now + left);
+        self.head.change_more(|more| more.paused = None);
+    }
+
     pub(super) fn ask(&mut self, ask: Ask) {
         self.asks.push(ask);
     }
@@ -100,12 +133,14 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn finish(mut self) -> Plan {
+        self.rest_if_hopeless();
         if matches!(self.head.state, TaskState::Running | TaskState::Waiting) {
             let idle = self.head.running == 0 && self.head.ready == 0 && self.head.resting > 0;
             // What a condition or a time is asked for is not known to be waiting.
             let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_) | Ask::Until(_)));
             self.head.state = if idle && !asked { TaskState::Waiting } else { TaskState::Running };
         }
+        self.stay_paused();
         let notices = self.notices(self.task, &self.steps);
         let Self { task, head, steps, asks, dispatches, keeps, .. } = self;
         let steps = steps.into_iter().filter(|(id, record)| task.step(*id) != record).collect();

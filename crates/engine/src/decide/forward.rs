@@ -21,7 +21,10 @@ impl Draft<'_> {
     /// It is a step's turn: it is asked about or made ready; skipped, and then `true`, if all that it came after was.
     pub(super) fn unlock(&mut self, id: StepId) -> bool {
         let before = self.definition.before(id);
-        let skipped = |earlier: &StepId| self.record(*earlier).state == StepState::Skipped;
+        let skipped = |earlier: &StepId| {
+            let earlier = self.record(*earlier);
+            earlier.state == StepState::Skipped && !earlier.is_by_hand()
+        };
         if !before.is_empty() && before.iter().all(skipped) {
             self.turn(id, Turn::Ended(StepState::Skipped));
             return true;
@@ -31,6 +34,13 @@ impl Draft<'_> {
             false => self.make_ready(id),
         }
         false
+    }
+
+    /// It is a step's turn; if it is skipped, what comes after it may have its own.
+    pub(super) fn have_its_turn(&mut self, id: StepId) {
+        if self.unlock(id) {
+            self.settled(id);
+        }
     }
 
     pub(super) fn must_wait_for_judgement(&self, id: StepId) -> Followed {
@@ -71,8 +81,8 @@ impl Draft<'_> {
         self.turn(id, Turn::Running(complete_by));
         let record = self.record(id);
         let calls_left = step.most_calls().map(|most| most.saturating_sub(record.calls));
-        let (attempt, round) = (record.attempt, record.rounds());
-        self.dispatch(Dispatch { step: id, undo: false, attempt, round, complete_by, calls_left });
+        let (attempt, round, series) = (record.attempt, record.rounds(), record.series());
+        self.dispatch(Dispatch { step: id, undo: false, attempt, round, series, complete_by, calls_left });
         Ok(())
     }
 
@@ -199,7 +209,7 @@ impl Draft<'_> {
     }
 
     /// A step has ended so that the task goes on: what waited for it may have its turn, or the task is complete.
-    fn settled(&mut self, id: StepId) {
+    pub(super) fn settled(&mut self, id: StepId) {
         let mut ended = vec![id];
         while let Some(id) = ended.pop() {
             let head = self.head_mut();

@@ -6,6 +6,7 @@
 mod draft;
 mod forward;
 mod notice;
+mod operate;
 mod undo;
 mod wait;
 
@@ -26,7 +27,7 @@ use crate::time::Time;
 pub fn decide(definition: &Definition, task: &Task, event: &Event, now: Time) -> Plan {
     let mut draft = Draft::new(definition, task, now);
     let done = match event {
-        Event::UndoAsked { cause } => draft.undo_asked(cause),
+        Event::Asked { action, by, why } => draft.asked(*action, by, why),
         _ if task.state().is_at_rest() => Err(Ignored::Ended),
         _ => draft.follow(event),
     };
@@ -59,12 +60,13 @@ impl Draft<'_> {
             Event::Progressed { step, attempt } => self.progressed(*step, *attempt),
             Event::DeadlinePassed => self.deadline_passed(),
             Event::Cancelled { cause } => self.cancelled(cause),
-            Event::UndoAsked { cause } => self.undo_asked(cause),
+            Event::Asked { action, by, why } => self.asked(*action, by, why),
         }
     }
 
     /// A task that begins unlocks its first steps; one that goes on asks again for whatever it waits for.
     fn claimed(&mut self) -> Followed {
+        self.must_not_be_paused()?;
         if self.head().state == TaskState::Pending {
             match self.head().start_at() {
                 Some(time) if self.now < time => return Err(Ignored::NotDue),
@@ -77,6 +79,12 @@ impl Draft<'_> {
             }
             return Ok(());
         }
+        self.ask_for_all();
+        Ok(())
+    }
+
+    /// Asks for whatever the task waits for, and begins what has its turn.
+    fn ask_for_all(&mut self) {
         let ending = self.head().ending.is_some();
         for id in self.definition.ids() {
             let record = self.record(id);
@@ -88,17 +96,17 @@ impl Draft<'_> {
                     self.ask(Ask::Permit(id));
                 }
                 (UndoState::None, StepState::Pending) if !ending && self.is_unlocked(id) => {
-                    self.ask_again(id);
+                    self.have_its_turn(id);
                 }
                 (UndoState::None, StepState::Waiting) if !ending => self.ask_for_kept(id),
                 _ => {}
             }
         }
-        Ok(())
     }
 
     /// Begins an attempt of a step or of its undo.
     fn granted(&mut self, id: StepId) -> Followed {
+        self.must_not_be_paused()?;
         self.must_be_ready(id)?;
         match self.record(id).is_undoing() {
             true => self.begin_undo(id),
@@ -124,6 +132,7 @@ impl Draft<'_> {
     }
 
     fn due(&mut self, id: StepId) -> Followed {
+        self.must_not_be_paused()?;
         if self.record(id).busy() != crate::task::Busy::Resting {
             return Err(Ignored::NotNow);
         }
@@ -138,6 +147,11 @@ impl Draft<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Nothing begins while an operator holds the task.
+    fn must_not_be_paused(&self) -> Followed {
+        if self.head().paused().is_some() { Err(Ignored::Paused) } else { Ok(()) }
     }
 
     /// A step on its way forward does not begin once the task is ending.

@@ -72,7 +72,7 @@ impl Draft<'_> {
     }
 
     /// The undo of a step is to be made, and its failures are counted from here.
-    fn arm(&mut self, id: StepId, state: StepState) {
+    pub(super) fn arm(&mut self, id: StepId, state: StepState) {
         self.turn(id, Turn::Undo(UndoState::Pending, state));
         self.change(id, |record| {
             (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
@@ -81,7 +81,7 @@ impl Draft<'_> {
     }
 
     /// Begins the undo of a step if everything that came after it is undone, at whatever distance.
-    fn try_undo(&mut self, id: StepId) {
+    pub(super) fn try_undo(&mut self, id: StepId) {
         if self.record(id).undo == UndoState::Pending && self.is_free(id) {
             self.turn(id, Turn::Undo(UndoState::Pending, StepState::Undoing));
             self.make_ready(id);
@@ -118,8 +118,9 @@ impl Draft<'_> {
             .map_or_else(Default::default, |undo| undo.complete_within);
         let complete_by = self.now + within;
         self.turn(id, Turn::Running(complete_by));
-        let attempt = self.record(id).attempt;
-        self.dispatch(Dispatch { step: id, undo: true, attempt, round: 0, complete_by, calls_left: None });
+        let (attempt, series) = (self.record(id).attempt, self.record(id).series());
+        let (round, calls_left) = (0, None);
+        self.dispatch(Dispatch { step: id, undo: true, attempt, round, series, complete_by, calls_left });
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl Draft<'_> {
     }
 
     /// Ends the task once nothing can go on: undone as a whole, or in an operator's hands.
-    fn finish_undo(&mut self) {
+    pub(super) fn finish_undo(&mut self) {
         let head = self.head_mut();
         if head.running == 0 && head.ready == 0 && head.resting == 0 {
             head.state = if head.open == 0 { TaskState::Undone } else { TaskState::Failed };

@@ -31,15 +31,6 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Asks again for what a step has to know that has not begun.
-    pub(super) fn ask_again(&mut self, id: StepId) {
-        let step = self.definition.step(id);
-        self.ask(match step.is_computed() && !step.is_conditional() {
-            true => Ask::Until(id),
-            false => Ask::Condition(id),
-        });
-    }
-
     /// The time of a step has come that waits by its definition.
     pub(super) fn wait_is_over(&mut self, id: StepId, wait: &Wait) -> Followed {
         match wait {

@@ -56,6 +56,12 @@ impl StepId {
     pub const fn of_progress(step: Self) -> Self {
         Self((2 * BEYOND).saturating_add(step.0))
     }
+
+    /// A place beyond all steps, where the input is stored that a step has in the place of the task's.
+    #[must_use]
+    pub const fn of_input(step: Self) -> Self {
+        Self((3 * BEYOND).saturating_add(step.0))
+    }
 }
 
 impl fmt::Display for StepId {

@@ -39,6 +39,11 @@ impl Task {
         Ok(())
     }
 
+    /// Where it stands, whether or not an operator holds it.
+    fn was(&self) -> TaskState {
+        self.head.paused().map_or(self.head.state, |paused| paused.was)
+    }
+
     fn undo_has_begun(&self) -> bool {
         self.head.ending.as_ref().is_some_and(|ending| ending.drained && ending.end == End::Undo)
     }
@@ -111,7 +116,7 @@ impl Task {
 
     /// When it starts, and the signals that are kept for it.
     fn check_more(&self, definition: &Definition) -> Result<(), String> {
-        let begun = !matches!(self.head.state, TaskState::Pending | TaskState::Undone);
+        let begun = !matches!(self.was(), TaskState::Pending | TaskState::Undone);
         if self.head.start_at().is_some() && begun {
             return Err("it has begun, and is to start later".to_owned());
         }
@@ -132,7 +137,15 @@ impl Task {
     }
 
     fn check_end(&self, definition: &Definition) -> Result<(), String> {
-        let state = self.head.state;
+        let state = self.was();
+        if self.head.paused().is_some() != (self.head.state == TaskState::Paused)
+            || state == TaskState::Paused
+        {
+            return Err("what is paused, and nothing else, says by whom".to_owned());
+        }
+        if self.head.paused().is_some() && (state.is_at_rest() || self.head.deadline.is_some()) {
+            return Err("it is paused, and has ended or its deadline counts".to_owned());
+        }
         if self.head.no_return && self.undo_has_begun() {
             return Err("it is undone behind its point of no return".to_owned());
         }

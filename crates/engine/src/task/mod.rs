@@ -8,7 +8,7 @@ mod why;
 
 use std::sync::Arc;
 
-pub use more::{HeadMore, Kept, NotTaken, RecordMore};
+pub use more::{HeadMore, Kept, NotTaken, Paused, RecordMore};
 pub use record::Record;
 pub(crate) use record::{Busy, Turn};
 pub use state::{StepState, TaskState, UndoState};

@@ -1,12 +1,13 @@
 //! What only some tasks and steps have: it costs the others nothing, neither in memory nor in a store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Head, Record, StepState, Task};
+use super::{Head, Record, StepState, Task, TaskState};
 use crate::definition::{Definition, StepId};
 use crate::time::Time;
 
-/// What only some tasks have: those that start later, and those to which signals came.
+/// What only some tasks have: those that start later, those to which signals came, those that an operator holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HeadMore {
@@ -16,6 +17,24 @@ pub struct HeadMore {
     pub kept: Vec<Kept>,
     /// The ids of signals that were taken or kept, so that none counts twice.
     pub seen: Vec<Arc<str>>,
+    /// Who holds it.
+    pub paused: Option<Paused>,
+}
+
+/// A task that an operator holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Paused {
+    /// Who.
+    pub by: Arc<str>,
+    /// Why.
+    pub why: Arc<str>,
+    /// Since when.
+    pub since: Time,
+    /// What is left until its deadline, which stands still meanwhile.
+    pub left: Option<Duration>,
+    /// Where it stood, and stands again when it is resumed.
+    pub was: TaskState,
 }
 
 /// A signal that came before its wait began.
@@ -30,7 +49,7 @@ pub struct Kept {
     pub step: Option<StepId>,
 }
 
-/// What only some steps have: those that wait by their definition, and those that are repeated.
+/// What only some steps have: those that wait by their definition, those that are repeated, those that an operator has touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecordMore {
@@ -38,6 +57,12 @@ pub struct RecordMore {
     pub since: Option<Time>,
     /// Rounds that are over.
     pub rounds: u32,
+    /// How often an operator has begun it anew, under another key.
+    pub series: u32,
+    /// Whether it has an input of its own.
+    pub edited: bool,
+    /// Whether an operator has ended it.
+    pub by_hand: bool,
 }
 
 /// Why a signal is of no use to a task.
@@ -72,6 +97,12 @@ impl Head {
         self.more.as_ref().map_or(&[], |more| &more.kept)
     }
 
+    /// The operator who holds it, if one does.
+    #[must_use]
+    pub fn paused(&self) -> Option<&Paused> {
+        self.more.as_ref().and_then(|more| more.paused.as_ref())
+    }
+
     /// The signal that a step takes.
     pub(crate) fn kept_for(&self, step: StepId) -> Option<&Kept> {
         self.kept().iter().find(|kept| kept.step == Some(step))
@@ -93,6 +124,24 @@ impl Record {
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.more.as_ref().map_or(0, |more| more.rounds)
+    }
+
+    /// How often an operator has begun it anew, under another key.
+    #[must_use]
+    pub fn series(&self) -> u32 {
+        self.more.as_ref().map_or(0, |more| more.series)
+    }
+
+    /// Whether it has an input of its own, in the place of the task's.
+    #[must_use]
+    pub fn is_edited(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.edited)
+    }
+
+    /// Whether an operator has ended it.
+    #[must_use]
+    pub fn is_by_hand(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.by_hand)
     }
 
     pub(crate) fn change_more(&mut self, with: impl FnOnce(&mut RecordMore)) {

@@ -18,6 +18,8 @@ pub enum TaskState {
     Completed,
     /// Undone as a whole.
     Undone,
+    /// An operator holds it: nothing begins.
+    Paused,
 }
 
 impl TaskState {

@@ -131,7 +131,7 @@ impl<S: Store> Firing<'_, S> {
                 let by = Arc::from(format!("schedule {}", self.name));
                 let request = Request::Cancel { by, why: Arc::from("its next run begins") };
                 // One that has ended just now, or can only go forward, goes on; the new one begins all the same.
-                self.shared.store.post(vec![Message { task: last.task(), body: request.pack() }]).await?;
+                self.shared.store.post(vec![Message::new(last.task(), request.pack())]).await?;
                 self.shared.tell(Inbox::Look);
             }
         }

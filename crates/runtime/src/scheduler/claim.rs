@@ -103,6 +103,8 @@ impl<S: Store> Scheduler<S> {
             return None;
         };
         let now = self.shared.now();
+        // One at rest that somebody has written to is counted like the others, until it rests again.
+        self.open += u64::from(stored.task.state().is_at_rest());
         let mut owned = Owned::new(workflow, stored);
         // An answer that came by mail counts, also if whoever sent it is dead.
         mail.iter().for_each(|mail| owned.take_in(mail));
@@ -151,6 +153,7 @@ impl<S: Store> Scheduler<S> {
             hold: Hold::Release(self.shared.now() + UNKNOWN_WAITS),
             parked_on: None,
             messages: Vec::new(),
+            audits: Vec::new(),
         };
         self.out.write(write);
     }

@@ -101,12 +101,12 @@ impl<S: Store> Scheduler<S> {
     /// Goes on with a task as the store has it, if it is still this node's.
     fn resolve(&mut self, id: TaskId, mut doubt: Doubt, stored: Option<Stored>, mail: &[Mail]) {
         let Some(stored) = stored else { return };
+        let at_rest = stored.task.state().is_at_rest();
+        // One at rest is this node's for as long as it has mail that was not acted on.
         let mine = stored.owner == Some(self.shared.lease.node())
             && doubt.epoch.is_none_or(|epoch| epoch == stored.epoch)
-            && !stored.task.state().is_at_rest();
-        if stored.task.state().is_at_rest()
-            && let Some(workflow) = self.shared.workflow_of(&stored)
-        {
+            && (!at_rest || mail.iter().any(|mail| mail.task == id));
+        if at_rest && let Some(workflow) = self.shared.workflow_of(&stored) {
             self.shared.watchers.written(id, workflow, (&stored.task, None), &[], true);
             // What was told with it may have been stored too.
             self.shared.outbox.wake();

@@ -8,12 +8,13 @@ use std::time::Duration;
 use steadfast_engine::{
     Ask, Block, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
-use steadfast_store::{Guard, Hold, MailId, Payload, Store, TaskId, Write};
+use steadfast_store::{Audit, Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
 use super::owned::{Happening, Owned, Saving};
 use crate::alert::of_task;
+use crate::audit::audit_of;
 use crate::handler::words_of;
 use crate::judge::{judge, until};
 use crate::stats::count;
@@ -37,6 +38,8 @@ pub(super) struct Folded {
     /// Whether it decides that something has not come: mail that came first wins.
     pub(super) minds_mail: bool,
     pub(super) notices: Vec<Notice>,
+    /// What operators have asked for.
+    pub(super) audits: Vec<Audit>,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -82,6 +85,7 @@ impl<S: Store> Scheduler<S> {
             // The time is asked for each: it must not be earlier than what the event came from.
             let now = self.shared.now();
             let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
+            folded.audits.extend(audit_of(id, owned, &happening, &plan));
             if let Some(ignored) = plan.ignored() {
                 self.ignored(id, owned, &happening.event, ignored);
             }
@@ -252,6 +256,7 @@ impl<S: Store> Scheduler<S> {
             hold,
             parked_on: parked_on.clone(),
             messages: of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
+            audits: folded.audits.clone(),
         };
         owned.saving = Some(Box::new(Saving {
             acts_on: folded.acts_on,
@@ -261,6 +266,7 @@ impl<S: Store> Scheduler<S> {
             releases: hold != Hold::Keep,
             parks: parked_on.is_some(),
             tells: !folded.notices.is_empty(),
+            audits: folded.audits,
         }));
         self.out.write(write);
     }
@@ -271,7 +277,14 @@ impl<S: Store> Scheduler<S> {
             let later = start_at > self.shared.now();
             return (if later { Hold::Release(start_at) } else { Hold::Keep }, None);
         }
-        if !owned.only_waits() || !folded.dispatches.is_empty() || !owned.waiting.is_empty() {
+        if !folded.dispatches.is_empty() || !owned.waiting.is_empty() {
+            return (Hold::Keep, None);
+        }
+        // One that is paused waits for somebody, who writes to it.
+        if owned.is_held_by_an_operator() {
+            return (Hold::Release(Time::from_millis(u64::MAX)), None);
+        }
+        if !owned.only_waits() {
             return (Hold::Keep, None);
         }
         let far = self.shared.now() + self.shared.settings.release_after;
@@ -314,5 +327,5 @@ fn gives_up_a_signal(owned: &Owned, event: &Event, plan: &Plan) -> bool {
 
 /// What a kept signal says, for the step that takes it.
 fn taken(step: StepId, says: Payload) -> Happening {
-    Happening { event: Event::Taken { step }, output: Some(says), mail: None }
+    Happening { output: Some(says), ..Happening::of(Event::Taken { step }) }
 }

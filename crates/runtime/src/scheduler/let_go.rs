@@ -57,7 +57,7 @@ impl<S: Store> Scheduler<S> {
         for (task, happening) in left {
             let Event::Answered { step, attempt, answer } = &happening.event else { continue };
             let request = Request::answer(*step, *attempt, answer, happening.output.as_ref());
-            messages.push(Message { task, body: request.pack() });
+            messages.push(Message::new(task, request.pack()));
             self.posting.insert((task, *step), *attempt);
             answers.push((task, *step));
         }

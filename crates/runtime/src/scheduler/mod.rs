@@ -29,6 +29,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 pub(crate) use gate::{LONGEST_WAIT, SHORTEST_WAIT, Turn};
+pub(crate) use owned::{Happening, Owned};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
@@ -36,7 +37,6 @@ use crate::shared::Shared;
 use asked::Asked;
 use doubt::Doubt;
 use gate::Gate;
-use owned::{Happening, Owned};
 use submit::Submitting;
 
 /// The most messages that are taken before their writes are sent.
@@ -237,7 +237,7 @@ impl<S: Store> Scheduler<S> {
             Inbox::Judged(task, happening) => self.judged(task, happening),
             Inbox::Progress(task, step, attempt, progress) => {
                 let event = Event::Progressed { step, attempt };
-                self.happened(task, Happening { event, output: Some(progress), mail: None });
+                self.happened(task, Happening { output: Some(progress), ..Happening::of(event) });
             }
             Inbox::Look => self.look(),
             Inbox::Gates => self.circuits_were_heard_of(),
@@ -281,7 +281,7 @@ impl<S: Store> Scheduler<S> {
         self.free_place(&ended.service, ended.task, ended.step);
         if let Some((answer, output)) = ended.said {
             let event = Event::Answered { step: ended.step, attempt: ended.attempt, answer };
-            self.happened(ended.task, Happening { event, output, mail: None });
+            self.happened(ended.task, Happening { output, ..Happening::of(event) });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use steadfast_engine::{Dispatch, Event, Record, StepId, StepState, Task, TaskState, Time, UndoState};
-use steadfast_store::{MAX_PAYLOAD, Mail, MailId, Payload, Stored};
+use steadfast_store::{Audit, AuditId, MAX_PAYLOAD, Mail, MailId, Payload, Stored};
 
 use crate::message::Request;
 use crate::workflow::{Known, Workflow};
@@ -20,11 +20,13 @@ pub(crate) struct Happening {
     pub(crate) output: Option<Payload>,
     /// The mail that it came by.
     pub(crate) mail: Option<MailId>,
+    /// What an operator has asked for, under this id.
+    pub(crate) asked: Option<AuditId>,
 }
 
 impl Happening {
-    pub(super) fn of(event: Event) -> Self {
-        Self { event, output: None, mail: None }
+    pub(crate) fn of(event: Event) -> Self {
+        Self { event, output: None, mail: None, asked: None }
     }
 }
 
@@ -60,6 +62,8 @@ pub(crate) struct Saving {
     pub(super) parks: bool,
     /// Whether somebody is told of it.
     pub(super) tells: bool,
+    /// What operators have asked for, and what becomes of it.
+    pub(super) audits: Vec<Audit>,
 }
 
 impl Owned {
@@ -77,6 +81,14 @@ impl Owned {
             saving: None,
             judging: 0,
         }
+    }
+
+    pub(crate) fn workflow(&self) -> &Workflow {
+        &self.workflow
+    }
+
+    pub(crate) fn task(&self) -> &Task {
+        &self.task
     }
 
     pub(super) fn is_saving(&self) -> bool {
@@ -123,10 +135,16 @@ impl Owned {
 
     /// The steps that go on at a time. Those on their way forward do not once the task is ending.
     fn waits(&self) -> impl Iterator<Item = (StepId, Time)> {
-        let ending = self.task.head().ending.is_some();
-        let goes_on = move |record: &Record| !ending || record.undo != UndoState::None;
+        let (ending, paused) = (self.task.head().ending.is_some(), self.task.head().paused().is_some());
+        let goes_on = move |record: &Record| !paused && (!ending || record.undo != UndoState::None);
         let resting = self.task.rows().filter(move |(_, record)| goes_on(record));
         resting.filter_map(|(step, record)| record.not_before.map(|time| (step, time)))
+    }
+
+    /// Whether it is paused, and nothing of it runs any more.
+    pub(super) fn is_held_by_an_operator(&self) -> bool {
+        let head = self.task.head();
+        head.paused().is_some() && head.running == 0 && self.judging == 0
     }
 
     /// Whether nothing of it runs or could run now.
@@ -152,19 +170,16 @@ impl Owned {
             return;
         }
         self.mail_seen = mail.id;
-        let fits =
-            |(_, output): &(_, Option<Payload>)| output.as_ref().is_none_or(|it| it.len() <= MAX_PAYLOAD);
-        let (event, output) = match Request::unpack(&mail.body).map(Request::into_event).filter(fits) {
-            Some(request) => request,
-            None => {
-                tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
-                (Event::Claimed, None)
-            }
-        };
+        let fits = |happening: &Happening| happening.output.as_ref().is_none_or(|it| it.len() <= MAX_PAYLOAD);
+        let read = Request::unpack(&mail.body).map(Request::into_happening).filter(fits);
+        let happening = read.unwrap_or_else(|| {
+            tracing::warn!(task = %mail.task, "mail that nobody can read is put away");
+            Happening::of(Event::Claimed)
+        });
         // It was stored before anybody has written that something is due: it comes first.
         let is_due = |happening: &Happening| matches!(happening.event, Event::Due { .. });
         let place = self.waiting.iter().position(is_due).unwrap_or(self.waiting.len());
-        self.waiting.insert(place, Happening { event, output, mail: Some(mail.id) });
+        self.waiting.insert(place, Happening { mail: Some(mail.id), ..happening });
     }
 
     /// What the code of a step may read and is not in memory.
@@ -172,15 +187,24 @@ impl Owned {
         let has = |of: &StepId| self.known.outputs.iter().any(|(known, _)| known == of);
         let steps =
             self.workflow.readable(step, undo).filter(|of| !has(of) && self.has_output(*of)).map(Some);
-        self.known.input.is_none().then_some(None).into_iter().chain(steps).collect()
+        let own = StepId::of_input(step);
+        let edited = (self.task.step(step).is_edited() && !has(&own)).then_some(Some(own));
+        self.known.input.is_none().then_some(None).into_iter().chain(edited).chain(steps).collect()
     }
 
-    /// Whether a step has completed, also if it was or is being undone since.
+    /// Whether a step has completed, also if it was or is being undone since, or an operator has given its output.
     fn has_output(&self, step: StepId) -> bool {
         let record = self.task.step(step);
-        matches!(
+        let done = matches!(
             record.state,
             StepState::Completed | StepState::Undoing | StepState::UndoFailed | StepState::Undone
-        )
+        );
+        done || record.is_by_hand()
+    }
+
+    /// Steps that an operator has begun anew, under other keys.
+    pub(super) fn series(&self) -> Vec<(StepId, u32)> {
+        let anew = self.task.rows().filter(|(_, record)| record.series() > 0);
+        anew.map(|(step, record)| (step, record.series())).collect()
     }
 }

@@ -125,6 +125,7 @@ impl<S: Store> Scheduler<S> {
         if saving.tells {
             self.shared.outbox.wake();
         }
+        self.shared.operators.told(saving.audits);
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
         }
@@ -217,6 +218,8 @@ impl<S: Store> Scheduler<S> {
             calls_used: owned.task.step(dispatch.step).calls,
             known: owned.known.clone(),
             missing: owned.missing(dispatch.step, dispatch.undo),
+            edited: owned.task.step(dispatch.step).is_edited(),
+            series: owned.series(),
             turn,
             probes,
             dispatch,

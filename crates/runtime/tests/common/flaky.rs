@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Kind, Mail, Mailbox, Memory, Message, NodeId,
-    Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
-    Put, Schedule, Schedules, Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks,
-    Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Kind, Mail,
+    Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued,
+    Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Store, Stored, Submission,
+    Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -278,6 +278,25 @@ impl<S: Store + Clone> Schedules for Flaky<S> {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         flaky!(self, remove, self.store.remove(name))
+    }
+}
+
+impl<S: Store + Clone> AuditLog for Flaky<S> {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Result<(), Error>> + Send {
+        self.store.log(batch)
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Result<Option<Audited>, Error>> + Send {
+        self.store.audited(id)
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send {
+        self.store.audits(task, before, most)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadfast_engine::{Definition, Step, TaskState, Time};
+use steadfast_engine::{Definition, Step, StepId, TaskState, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
 use steadfast_runtime::{
@@ -55,6 +55,12 @@ pub fn service(name: &str) -> Service {
     Service::new(pipeline.build().unwrap())
 }
 
+/// A service whose failures are waited for this long.
+pub fn waiting(name: &str, time: Duration) -> Service {
+    let pipeline = Pipeline::builder(name).clock(Clock::tokio()).no_breaker().no_budget();
+    Service::new(pipeline.retry(Retry::fixed(time).max_retries(5)).build().unwrap())
+}
+
 /// A service with a breaker that trips at the second failure, and no retries.
 pub fn fragile(name: &str) -> Service {
     let pipeline = Pipeline::builder(name)
@@ -96,6 +102,10 @@ pub type Script = Arc<dyn Fn(u32) -> Act + Send + Sync>;
 pub enum Act {
     Succeed,
     Output(String),
+    /// Its output is the input that it sees.
+    Echo,
+    /// Its output is that of another step, or `none`.
+    EchoBefore(StepId),
     Fail(Verdict),
     Hang,
     Take(Duration),
@@ -120,12 +130,14 @@ fn handler(name: String, books: Books, script: Script) -> Arc<dyn Handler> {
     let handler = move |work: &Arc<Work>, _: Attempt| -> Answered {
         let act = script(calls.fetch_add(1, Ordering::SeqCst));
         books.note(&name, &work.key.to_string());
-        let name = name.clone();
+        let (name, work) = (name.clone(), Arc::clone(work));
         Box::pin(async move {
             let done = Ok(Payload::from(format!("\"{name}\"").into_bytes()));
             match act {
                 Act::Succeed => done,
                 Act::Output(text) => Ok(Payload::from(text.into_bytes())),
+                Act::Echo => Ok(Payload::from(work.known.input())),
+                Act::EchoBefore(step) => Ok(Payload::from(work.known.output(step).unwrap_or(b"none"))),
                 Act::Fail(verdict) => Err(Fault { verdict, message: "scripted".to_owned() }),
                 Act::Hang => std::future::pending().await,
                 Act::Take(time) => {

@@ -95,7 +95,7 @@ pub async fn how_far_an_attempt_has_come_is_kept_and_no_history<H: Harness>(harn
 pub async fn a_message_may_bring_the_largest_payload<H: Harness>(harness: &H) {
     let store = Tried(harness.store());
     store.submit(&[1]).await;
-    let message = |bytes| Message { task: id(1), body: Payload::from(vec![0; bytes]) };
+    let message = |bytes| Message::new(id(1), Payload::from(vec![0; bytes]));
     let most = MAX_PAYLOAD + MAX_ENVELOPE;
     assert!(matches!(ok(store.0.post(vec![message(most)]).await)[..], [Posted::Done(_)]));
     let refused = store.0.post(vec![message(most + 1)]).await.map(|_| ()).map_err(|error| error.kind());

@@ -244,7 +244,7 @@ impl World {
         if std::mem::replace(&mut self.cancelled, true) {
             return None;
         }
-        let posted = self.shelf.post(Message { task: TASK, body: Payload::from(&b"cancel"[..]) });
+        let posted = self.shelf.post(Message::new(TASK, Payload::from(&b"cancel"[..])));
         matches!(posted, Posted::Done(_)).then_some(())
     }
 

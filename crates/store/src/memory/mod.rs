@@ -5,7 +5,7 @@ mod explorer;
 mod outbox;
 mod shelf;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::future::{Future, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,16 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 
+use crate::audit::{Audit, Audited};
 use crate::error::Error;
-use crate::id::{NodeId, TaskId};
+use crate::id::{AuditId, NodeId, TaskId};
 use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
     Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
+use crate::{AuditLog, Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -48,6 +49,9 @@ struct Shelf {
     circuits: BTreeMap<Arc<str>, Circuit>,
     outbox: outbox::Messages,
     schedules: BTreeMap<Arc<str>, Schedule>,
+    audits: BTreeMap<AuditId, Audited>,
+    /// What operators have asked for by mail.
+    asked: BTreeSet<AuditId>,
     /// The last versions of schedules that were removed.
     removed: BTreeMap<Arc<str>, u64>,
     /// A guard that is left out, to show that the explorer misses it.
@@ -246,6 +250,34 @@ impl Schedules for Memory {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         ready(Ok(self.shelf().remove(&name)))
+    }
+}
+
+impl AuditLog for Memory {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Result<(), Error>> + Send {
+        let sizes = batch.iter().try_for_each(Audit::check);
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().for_each(|audit| shelf.log(audit));
+        }))
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Result<Option<Audited>, Error>> + Send {
+        ready(Ok(self.shelf().audits.get(&id).cloned()))
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send {
+        let shelf = self.shelf();
+        let wanted = |entry: &&Audited| {
+            task.is_none_or(|task| entry.audit.task == Some(task))
+                && before.is_none_or(|before| entry.audit.id < before)
+        };
+        ready(Ok(shelf.audits.values().rev().filter(wanted).take(most).cloned().collect()))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steadfast_engine::Time;
 
 use super::Shelf;
+use crate::audit::{Audit, Audited};
 use crate::id::{NodeId, TaskId};
 use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Put, Schedule,
@@ -72,9 +73,11 @@ impl Shelf {
         self.mail.get(&task).into_iter().flatten().filter(move |mail| mail.id > read)
     }
 
-    /// The tasks that a node owns and that are not at rest.
+    /// The tasks that a node owns and that are not at rest, or have mail.
     pub(super) fn owned(&self, node: NodeId) -> impl Iterator<Item = &Stored> {
-        let owned = move |stored: &&Stored| stored.owner == Some(node) && !stored.task.state().is_at_rest();
+        let at_work =
+            |stored: &Stored| !stored.task.state().is_at_rest() || stored.mail_last > stored.mail_read;
+        let owned = move |stored: &&Stored| stored.owner == Some(node) && at_work(stored);
         self.tasks.values().filter(owned)
     }
 
@@ -84,11 +87,12 @@ impl Shelf {
 
     pub(super) fn claim(&mut self, node: NodeId, most: usize) -> Vec<Claimed> {
         let is_free = |stored: &&Stored| {
-            !stored.task.state().is_at_rest()
-                && stored.owner.is_none_or(|owner| owner != node && !self.is_alive(owner))
-                && (stored.owner.is_some()
-                    || stored.wake_at <= self.now
-                    || self.unread(stored.id).next().is_some())
+            let has_mail = self.unread(stored.id).next().is_some();
+            let waits = match stored.task.state().is_at_rest() {
+                true => has_mail,
+                false => stored.owner.is_some() || stored.wake_at <= self.now || has_mail,
+            };
+            waits && stored.owner.is_none_or(|owner| owner != node && !self.is_alive(owner))
         };
         let free = self.tasks.values().filter(is_free).map(|stored| (stored.wake_at, stored.id)).collect();
         self.take(node, most, free)
@@ -167,6 +171,7 @@ impl Shelf {
         for message in write.messages {
             self.outbox.send(message, now);
         }
+        write.audits.into_iter().for_each(|audit| self.log(audit));
         if has_entry {
             self.history.entry(id).or_default().push(entry);
         }
@@ -175,14 +180,28 @@ impl Shelf {
 
     pub(super) fn post(&mut self, message: Message) -> Posted {
         let Some(stored) = self.tasks.get_mut(&message.task) else { return Posted::Unknown };
-        if stored.task.state().is_at_rest() {
+        if stored.task.state().is_at_rest() && message.asked.is_none() {
             return Posted::AtRest;
+        }
+        if let Some(id) = message.asked
+            && (self.audits.contains_key(&id) || !self.asked.insert(id))
+        {
+            return Posted::Again;
+        }
+        // Nobody works on a task at rest, but whoever has claimed it for mail that it has.
+        if stored.task.state().is_at_rest() && stored.mail_last <= stored.mail_read {
+            stored.owner = None;
         }
         let mail = self.mail.entry(message.task).or_default();
         let id = MailId(stored.mail_last.0 + 1);
         stored.mail_last = id;
         mail.push(Mail { id, task: message.task, body: message.body });
         Posted::Done(id)
+    }
+
+    pub(super) fn log(&mut self, audit: Audit) {
+        let at = self.now;
+        self.audits.entry(audit.id).or_insert(Audited { at, audit });
     }
 
     pub(super) fn keep(&mut self, circuit: Circuit) -> Kept {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox, Memory, Message, NodeId, Nodes,
-    Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put,
-    Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write,
-    Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
+    Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked,
+    Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted,
+    TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -163,6 +163,25 @@ impl Schedules for Gate {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.pass(true, self.store.remove(name))
+    }
+}
+
+impl AuditLog for Gate {
+    fn log(&self, batch: Vec<Audit>) -> impl Future<Output = Result<(), Error>> + Send {
+        self.pass(true, self.store.log(batch))
+    }
+
+    fn audited(&self, id: AuditId) -> impl Future<Output = Result<Option<Audited>, Error>> + Send {
+        self.pass(false, self.store.audited(id))
+    }
+
+    fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send {
+        self.pass(false, self.store.audits(task, before, most))
     }
 }
 

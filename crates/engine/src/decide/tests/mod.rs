@@ -1,6 +1,7 @@
 //! The rules: stories told step by step, and thousands of random ones.
 
 mod notice;
+mod operate;
 mod random;
 mod recovery;
 mod story;
@@ -16,6 +17,15 @@ use crate::*;
 
 fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+/// An operator asks for this.
+fn asked(action: Action) -> Event {
+    Event::Asked { action, by: Arc::from("ann"), why: Arc::from("wrong order") }
+}
+
+fn undo_asked() -> Event {
+    asked(Action::Undo)
 }
 
 /// A step with an undo.

@@ -57,7 +57,7 @@ fn an_undo_that_is_stuck_is_told_at_once_and_its_task_when_the_rest_is_undone() 
     let plan = run.run("b");
     assert_eq!(plan.notices(), [Notice::TaskFailed { unknown: vec![] }]);
     // An operator has it tried again, and it is stuck again.
-    run.event(&Event::UndoAsked { cause: run.why() });
+    run.event(&undo_asked());
     let plan = run.break_down("a");
     let stuck = Notice::UndoStuck { step: run.id("a") };
     assert_eq!(plan.notices(), [stuck, Notice::TaskFailed { unknown: vec![] }]);

@@ -31,9 +31,9 @@ struct Attempted {
     complete_by: Time,
 }
 
-struct World {
-    run: Run,
-    rng: fastrand::Rng,
+pub(super) struct World {
+    pub(super) run: Run,
+    pub(super) rng: fastrand::Rng,
     books: Vec<Books>,
     tick: u32,
     /// Attempts that agents work on.
@@ -48,7 +48,7 @@ struct World {
     /// Ids of signals that were taken or kept.
     counted: BTreeSet<Arc<str>>,
     /// Whether services still fail: towards the end of a run they recover.
-    faults: bool,
+    pub(super) faults: bool,
     seen: BTreeSet<(String, &'static str)>,
 }
 
@@ -142,12 +142,12 @@ fn name_of(event: &Event) -> &'static str {
         Event::DeadlinePassed => "deadline passed",
         Event::Cancelled { .. } => "cancelled",
         Event::Unjudged { .. } => "unjudged",
-        Event::UndoAsked { .. } => "undo asked",
+        Event::Asked { .. } => "asked",
     }
 }
 
 impl World {
-    fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let definition = random_workflow(&mut rng);
         let now = Time::from_millis(1_000);
@@ -160,7 +160,7 @@ impl World {
         Self { run, rng, books, tick: 0, agents, old, asks, said, sent, counted, faults: true, seen }
     }
 
-    fn event(&mut self, event: &Event) -> Plan {
+    pub(super) fn event(&mut self, event: &Event) -> Plan {
         self.seen.insert((format!("{:?}", self.run.task.state()), name_of(event)));
         let before = self.run.task.clone();
         let plan = self.run.event(event);
@@ -204,7 +204,7 @@ impl World {
     }
 
     /// One random thing that can happen now.
-    fn live(&mut self) {
+    pub(super) fn live(&mut self) {
         self.tick += 1;
         if self.rng.u8(0..3) == 0 {
             self.run.now = self.run.now + Duration::from_millis(self.rng.u64(1..4_000));
@@ -346,7 +346,7 @@ impl World {
         self.event(&Event::Claimed);
     }
 
-    fn live_to_the_end(&mut self) {
+    pub(super) fn live_to_the_end(&mut self) {
         self.event(&Event::Claimed);
         for event in 0..MAX_EVENTS {
             if self.run.task.state().is_at_rest() {
@@ -360,7 +360,7 @@ impl World {
     }
 
     /// What the services' books say must be what the task says.
-    fn audit(&self) {
+    pub(super) fn audit(&self) {
         let task = &self.run.task;
         for id in self.run.definition.ids() {
             let (record, books) = (task.step(id), self.books[id.ordinal()]);
@@ -448,7 +448,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             let ended = world.run.task.state();
             if seed % 4 == 0 && ended != TaskState::Undone {
                 // Somebody wants it undone after all.
-                let asked = Event::UndoAsked { cause: world.run.why() };
+                let asked = undo_asked();
                 world.event(&asked);
                 world.live_to_the_end();
                 world.audit();
@@ -507,7 +507,8 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..22) {
+            let event = match rng.u8(0..26) {
+                22..=25 => asked(operate::any_action(&mut rng, step, world.run.now)),
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
                 2..=4 => Event::Granted { step },
@@ -535,7 +536,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                     let answer = Answer::NotMade { block: Block::Breaker, until: Some(world.run.now + s(5)) };
                     Event::Answered { step, attempt, answer }
                 }
-                14 if rng.u8(0..10) == 0 => Event::UndoAsked { cause: Cause::Deadline },
+                14 if rng.u8(0..10) == 0 => undo_asked(),
                 _ if rng.u8(0..30) == 0 => world.run.cancel(),
                 _ => Event::DeadlinePassed,
             };

@@ -110,7 +110,7 @@ fn what_was_cut_off_is_made_again_and_counts_as_nothing() {
     };
     assert_eq!(cut_off(&mut run), (0, 0, 0, true));
     run.run("a");
-    run.event(&Event::UndoAsked { cause: Cause::Deadline });
+    run.event(&undo_asked());
     assert_eq!(cut_off(&mut run), (0, 0, 0, true), "an undo too");
     run.run("a");
     assert_eq!(run.task.state(), TaskState::Undone);

@@ -268,7 +268,7 @@ fn an_attempt_that_called_nothing_is_parked_and_costs_no_failure() {
     run.event(&Event::Due { step: run.id("a") });
     assert_eq!(run.start("a").attempt, 2);
     // The task is ending meanwhile: what was not called did not happen.
-    run.event(&Event::UndoAsked { cause: run.why() });
+    run.event(&undo_asked());
     run.event(&not_made(&run));
     assert_eq!((run.state("a"), run.task.state()), (StepState::Skipped, TaskState::Undone));
 }

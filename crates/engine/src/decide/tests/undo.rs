@@ -272,13 +272,13 @@ fn a_completed_task_can_be_undone_on_request() {
     run.run("a");
     run.run("b");
     let cause = run.why();
-    let plan = run.event(&Event::UndoAsked { cause: cause.clone() });
+    let plan = run.event(&undo_asked());
     assert_eq!((run.task.state(), run.cause()), (TaskState::Undoing, Some(&cause)));
     assert_eq!(run.wants(&plan), ["b"]);
     run.run("b");
     run.run("a");
     assert_eq!(run.task.state(), TaskState::Undone);
-    assert_eq!(run.ignored(&Event::UndoAsked { cause }), Ignored::Ended);
+    assert_eq!(run.ignored(&undo_asked()), Ignored::Ended);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn an_undo_that_failed_is_tried_again_on_request_and_what_is_undone_is_left_alon
     run.start("c");
     run.fail("c", Effect::Possible, Some(run.now));
     run.run("c");
-    let ask = Event::UndoAsked { cause: run.why() };
+    let ask = undo_asked();
     run.event(&ask);
     run.run("c");
     run.start("b");
@@ -308,7 +308,7 @@ fn an_undo_that_failed_is_tried_again_on_request_and_what_is_undone_is_left_alon
 fn a_request_to_undo_a_task_under_way_cancels_it() {
     let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
     run.run("a");
-    run.event(&Event::UndoAsked { cause: run.why() });
+    run.event(&undo_asked());
     assert_eq!(run.task.state(), TaskState::Undoing);
 }
 
@@ -317,5 +317,5 @@ fn behind_the_point_of_no_return_a_request_to_undo_is_refused() {
     let a = Step::new("a", "service").nothing_to_undo().point_of_no_return();
     let mut run = Run::new(workflow([a]));
     run.run("a");
-    assert_eq!(run.ignored(&Event::UndoAsked { cause: run.why() }), Ignored::NoReturn);
+    assert_eq!(run.ignored(&undo_asked()), Ignored::NoReturn);
 }

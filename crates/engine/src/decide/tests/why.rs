@@ -15,6 +15,11 @@ pub(super) fn check(definition: &Definition, task: &Task, now: Time) {
         assert!(why.held.len() == 1 && why.held[0].step.is_none(), "{told}");
         return;
     }
+    if task.state() == TaskState::Paused {
+        assert!(matches!(why.held[0].on, On::Paused { .. }) && why.held[0].step.is_none(), "{told}");
+        assert_eq!(why.held.len(), 1 + task.head().running as usize, "{told}");
+        return;
+    }
     assert!(!why.held.is_empty() || task.state().is_at_rest(), "{told}");
     let mut steps: Vec<_> = why.held.iter().map(|held| held.step.unwrap()).collect();
     steps.dedup();
@@ -373,7 +378,7 @@ fn an_end_in_error_waits_for_what_runs_and_a_task_at_rest_says_since_when() {
     let why = task.why();
     assert_eq!((why.state, why.since.map(after_start), why.change()), (TaskState::Completed, Some(2), None));
     let cause = task.run.why();
-    task.after(0, &Event::UndoAsked { cause: cause.clone() });
+    task.after(0, &undo_asked());
     let why = task.why();
     assert_eq!(
         (why.state, why.since.map(after_start), why.cause),

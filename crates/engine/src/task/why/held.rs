@@ -1,6 +1,8 @@
 //! What each open step, or its undo, does or waits for.
 
-use super::super::{End, Ending, Record, StepState, Task, TaskState, UndoState};
+use std::sync::Arc;
+
+use super::super::{End, Ending, Paused, Record, StepState, Task, TaskState, UndoState};
 use super::{Change, Held, On, Since};
 use crate::definition::{Definition, Step, StepId, Wait};
 use crate::event::Block;
@@ -16,6 +18,12 @@ impl Asking<'_> {
     pub(super) fn held(&self) -> Vec<Held> {
         let head = &self.task.head;
         let ids = self.definition.ids();
+        if let Some(paused) = head.paused() {
+            let hold = self.paused(paused);
+            let running = ids.filter(|id| self.task.step(*id).is_running());
+            let running = running.map(|id| self.busy(id, self.task.step(id).is_undoing()));
+            return std::iter::once(hold).chain(running).collect();
+        }
         match &head.ending {
             None if head.state == TaskState::Pending => vec![self.not_begun()],
             None => ids.filter_map(|id| self.forward(id)).collect(),
@@ -23,6 +31,11 @@ impl Asking<'_> {
             Some(ending) if ending.end == End::Undo => ids.filter_map(|id| self.undo(id)).collect(),
             Some(_) => Vec::new(),
         }
+    }
+
+    fn paused(&self, paused: &Paused) -> Held {
+        let on = On::Paused { by: Arc::clone(&paused.by), why: Arc::clone(&paused.why) };
+        Held { since: Some(paused.since), ..Held::of_task(on, Change::Operator) }
     }
 
     fn not_begun(&self) -> Held {
@@ -42,8 +55,17 @@ impl Asking<'_> {
             StepState::Ready | StepState::Parked | StepState::Running | StepState::Waiting => {
                 Some(self.busy(id, false))
             }
+            StepState::Failed | StepState::Unknown => self.given_up(id),
             _ => None,
         }
+    }
+
+    /// A step that an operator has not taken up with the others.
+    fn given_up(&self, id: StepId) -> Option<Held> {
+        let record = self.task.step(id);
+        let unknown = record.state == StepState::Unknown;
+        let settled = record.is_settled(self.definition.step(id));
+        (!settled).then(|| self.hold(id, On::GivenUp { unknown }, Change::Operator))
     }
 
     fn not_its_turn(&self, id: StepId) -> Held {

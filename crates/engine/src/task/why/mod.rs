@@ -69,6 +69,13 @@ pub enum On {
     Begin,
     /// The task: the time at which it is to start.
     Start,
+    /// The task: an operator holds it.
+    Paused {
+        /// Who.
+        by: Arc<str>,
+        /// Why.
+        why: Arc<str>,
+    },
     /// The task: this program does not know its workflow in the version and shape that it has.
     Workflow {
         /// Its name.
@@ -127,6 +134,11 @@ pub enum On {
     Suspect,
     /// Somebody who knows how to carry it out.
     NoHandler,
+    /// An operator: it was given up, and the task goes on only because another step was made again.
+    GivenUp {
+        /// Whether nobody knows if it happened.
+        unknown: bool,
+    },
     /// What runs to end: then the task ends or is undone. A step that has not begun does not begin any more.
     Drain(Vec<StepId>),
     /// The undo of these steps, which came after it.

@@ -88,6 +88,9 @@ impl Held {
                 format!("it starts in {secs} s; to have it start sooner, cancel it and submit it anew")
             }
             On::Start => "its start time has come, and nobody has begun with it yet".to_owned(),
+            On::Paused { by, why } => {
+                format!("it is paused by {by}{}: {why}; it goes on when somebody resumes it", since_or(""))
+            }
             On::Workflow { name, version } => format!(
                 "it waits: this program does not know workflow `{name}` version {version} in the shape that the task has"
             ),
@@ -118,6 +121,10 @@ impl Held {
             ),
             On::NoHandler => asked_again("nobody here knows how to carry it out", left),
             On::Limit => asked_again(&format!("its service has no room{}", since_or("")), left),
+            On::GivenUp { unknown } => {
+                let how = if *unknown { "nobody knows whether it happened" } else { "it has failed" };
+                format!("{how}, and the task fails again once nothing else goes on: retry it or skip it")
+            }
             On::Drain(_) if self.undo => "it is undone once what runs has ended".to_owned(),
             On::Drain(_) => "it does not begin any more".to_owned(),
             On::LaterUndo(_) if self.change == Change::Operator => {

@@ -1,0 +1,170 @@
+//! Operators. What they ask goes by mail to whoever owns the task, also to one at rest; what became of it is in the audit log,
+//! written with what was done.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use steadfast_engine::{Action, Ignored};
+use steadfast_store::{
+    Audit, AuditId, Audited, Kind, MAX_PAYLOAD, MAX_REASON, Message, Payload, Posted, Store, TaskId,
+};
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorKind};
+use crate::message::{Operation, Request};
+use crate::node::Node;
+use crate::scheduler::Inbox;
+
+/// How often the log is asked for what another node may have done.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long it is waited for.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Who waits for what they have asked.
+#[derive(Debug, Default)]
+pub(crate) struct Operators {
+    waiting: Mutex<HashMap<AuditId, oneshot::Sender<Audit>>>,
+}
+
+impl Operators {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<AuditId, oneshot::Sender<Audit>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_for(&self, id: AuditId) -> oneshot::Receiver<Audit> {
+        let (told, answer) = oneshot::channel();
+        self.waiting().insert(id, told);
+        answer
+    }
+
+    /// These are durable.
+    pub(crate) fn told(&self, audits: Vec<Audit>) {
+        for audit in audits {
+            let waits = self.waiting().remove(&audit.id);
+            if let Some(waits) = waits {
+                let _ = waits.send(audit);
+            }
+        }
+    }
+}
+
+impl Operation {
+    /// What somebody asks, and why.
+    #[must_use]
+    pub fn new(action: Action, by: &str, why: &str) -> Self {
+        let id = uuid::Uuid::now_v7().as_u128();
+        Self { id, action, by: Arc::from(by), why: Arc::from(why), brings: None }
+    }
+
+    /// With an input, or an output, as the action needs it.
+    #[must_use]
+    pub fn bringing(self, brings: Option<Payload>) -> Self {
+        Self { brings, ..self }
+    }
+
+    /// Under this id: whoever asks again under it has it done once.
+    #[must_use]
+    pub fn under(self, id: AuditId) -> Self {
+        Self { id: id.as_u128(), ..self }
+    }
+
+    /// What it is in the audit log.
+    #[must_use]
+    pub fn id(&self) -> AuditId {
+        AuditId::from_u128(self.id)
+    }
+
+    /// What is asked.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let brings = self.brings.as_ref().map_or(0, |brings| brings.len());
+        let reason = self.by.len() + self.why.len();
+        for (what, bytes, most) in
+            [("who asks, with the reason,", reason, MAX_REASON), ("what is given", brings, MAX_PAYLOAD)]
+        {
+            if bytes > most {
+                let message = format!("{what} has {bytes} bytes, at most {most} are allowed");
+                return Err(steadfast_store::Error::new(Kind::TooLarge, message).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why something was not done.
+fn refused(task: TaskId, action: String, why: &str) -> ErrorKind {
+    let is = |ignored: Ignored| ignored.to_string() == why;
+    match () {
+        () if is(Ignored::Ended) => ErrorKind::Ended(task),
+        () if is(Ignored::NoReturn) => ErrorKind::NoReturn(task),
+        () => ErrorKind::Refused { task, action, why: why.to_owned() },
+    }
+}
+
+impl<S: Store> Node<S> {
+    /// Asks something of a task as an operator, whether or not it is at rest, and waits until it is done. It is in the audit log,
+    /// with who asked and why; also if it was refused.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist; what was refused, with the reason; nobody has acted on it for half a minute:
+    /// it is stored then, and will be.
+    pub async fn operate(&self, task: TaskId, operation: Operation) -> Result<Audit, Error> {
+        operation.check()?;
+        let (id, action) = (operation.id(), operation.action.name().to_owned());
+        let shared = self.shared();
+        let mut answer = shared.operators.wait_for(id);
+        let message = Message { asked: Some(id), ..Message::new(task, Request::Operate(operation).pack()) };
+        steadfast_store::failpoint!("operate.before_post");
+        let posted = shared.store.post(vec![message]).await;
+        steadfast_store::failpoint!("operate.after_post");
+        match posted.map(|posted| posted.into_iter().next()) {
+            Ok(Some(Posted::Done(_) | Posted::Again)) => {}
+            Ok(_) => {
+                shared.operators.waiting().remove(&id);
+                return Err(ErrorKind::UnknownTask(task).into());
+            }
+            Err(error) => {
+                shared.operators.waiting().remove(&id);
+                return Err(error.into());
+            }
+        }
+        shared.tell(Inbox::Look);
+        let until = shared.clock.now() + LONGEST;
+        let audit = loop {
+            tokio::select! {
+                Ok(audit) = &mut answer => break audit,
+                () = shared.clock.sleep(LOOK) => {}
+            }
+            if let Some(audited) = shared.store.audited(id).await? {
+                break audited.audit;
+            }
+            if shared.clock.now() >= until {
+                shared.operators.waiting().remove(&id);
+                return Err(ErrorKind::NotActedOn { task, action, id }.into());
+            }
+        };
+        shared.operators.waiting().remove(&id);
+        match &audit.refused {
+            Some(why) => Err(refused(task, action, why).into()),
+            None => Ok(audit),
+        }
+    }
+
+    /// What operators have done, newest first, at most so many: to one task or to all, before the given entry.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn audits(
+        &self,
+        task: Option<TaskId>,
+        before: Option<AuditId>,
+        most: usize,
+    ) -> Result<Vec<Audited>, Error> {
+        Ok(self.shared().store.audits(task, before, most).await?)
+    }
+}

@@ -1,0 +1,112 @@
+//! Forms that were written before, and are still read.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use steadfast_engine::{HeadMore, Kept, RecordMore, Time};
+
+use super::More;
+
+/// What only some have, and how it was packed before.
+pub(super) trait Grown: DeserializeOwned {
+    /// In the form 2.
+    type Two: DeserializeOwned + Into<Self>;
+}
+
+#[derive(Deserialize)]
+pub(super) struct HeadMoreTwo {
+    start_at: Option<Time>,
+    kept: Vec<Kept>,
+    seen: Vec<Arc<str>>,
+}
+
+impl From<HeadMoreTwo> for HeadMore {
+    fn from(two: HeadMoreTwo) -> Self {
+        let HeadMoreTwo { start_at, kept, seen } = two;
+        Self { start_at, kept, seen, ..Self::default() }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct RecordMoreTwo {
+    since: Option<Time>,
+    rounds: u32,
+}
+
+impl From<RecordMoreTwo> for RecordMore {
+    fn from(two: RecordMoreTwo) -> Self {
+        let RecordMoreTwo { since, rounds } = two;
+        Self { since, rounds, ..Self::default() }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct MoreTwo {
+    head: Option<HeadMoreTwo>,
+    steps: Vec<(usize, RecordMoreTwo)>,
+}
+
+impl From<MoreTwo> for More {
+    fn from(two: MoreTwo) -> Self {
+        let head = two.head.map(|head| Box::new(head.into()));
+        let steps = two.steps.into_iter().map(|(place, more)| (place, Box::new(more.into()))).collect();
+        Self { head, steps }
+    }
+}
+
+impl Grown for HeadMore {
+    type Two = HeadMoreTwo;
+}
+
+impl Grown for RecordMore {
+    type Two = RecordMoreTwo;
+}
+
+impl Grown for More {
+    type Two = MoreTwo;
+}
+
+#[cfg(test)]
+mod tests {
+    use steadfast_engine::{Head, Record, StepId, TaskState};
+
+    use super::super::{unpack_change, unpack_head, unpack_record};
+    use super::*;
+
+    /// As it was packed before operators could touch a task.
+    #[test]
+    fn what_was_packed_before_is_read() {
+        let time = Time::from_millis;
+        let head = Head {
+            state: TaskState::Waiting,
+            deadline: Some(time(9)),
+            no_return: false,
+            ending: None,
+            running: 0,
+            ready: 0,
+            resting: 1,
+            open: 2,
+            more: None,
+        };
+        let kept = Kept { signal: "go".into(), at: StepId::of_signal(0), step: None };
+        let pack = |value: Vec<u8>, more: Vec<u8>| [vec![2], value, more].concat();
+        let more = postcard::to_stdvec(&(Some(time(7)), vec![kept.clone()], vec!["id"])).unwrap();
+        let read = unpack_head(&pack(postcard::to_stdvec(&head).unwrap(), more)).unwrap();
+        let grown = HeadMore {
+            start_at: Some(time(7)),
+            kept: vec![kept],
+            seen: vec!["id".into()],
+            ..HeadMore::default()
+        };
+        assert_eq!(read, Head { more: Some(Box::new(grown)), ..head });
+        let (record, more) = (Record::default(), postcard::to_stdvec(&(Some(time(3)), 2_u32)).unwrap());
+        let packed = pack(postcard::to_stdvec(&record).unwrap(), more);
+        let grown = RecordMore { since: Some(time(3)), rounds: 2, ..RecordMore::default() };
+        let record = Record { more: Some(Box::new(grown)), ..record };
+        assert_eq!(unpack_record(&packed).unwrap(), record);
+        let change = postcard::to_stdvec(&(None::<Head>, vec![(StepId::at(4), Record::default())])).unwrap();
+        let more = postcard::to_stdvec(&(None::<()>, vec![(0_usize, (Some(time(3)), 2_u32))])).unwrap();
+        assert_eq!(unpack_change(&pack(change, more)).unwrap().steps, [(StepId::at(4), record)]);
+    }
+}
