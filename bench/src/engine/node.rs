@@ -12,10 +12,10 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
-    Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
-    PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId,
-    Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
+    Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue,
+    Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -291,6 +291,17 @@ impl Schedules for Counted {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         self.counted().remove(name)
+    }
+}
+
+impl Listing for Counted {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Told<Listed>> + Send {
+        self.counted().list(filter, behind, most)
     }
 }
 

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error as StoreError, Handed, Kept,
-    Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued,
-    Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission,
-    Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error as StoreError, Filter,
+    Handed, Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId,
+    OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules,
+    Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -241,6 +241,17 @@ impl Schedules for AnyStore {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         either!(self, store => store.remove(name)).run()
+    }
+}
+
+impl Listing for AnyStore {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Told<Listed>> + Send {
+        either!(self, store => store.list(filter, behind, most)).run()
     }
 }
 

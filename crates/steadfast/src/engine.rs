@@ -24,6 +24,7 @@ use crate::error::{Code, Error, empty_key, other_workflow, too_large};
 use crate::operator::Operator;
 use crate::signal::Signal;
 use crate::task::Task;
+use crate::tasks::Tasks;
 use crate::workflow::Workflow;
 
 /// The engine: scheduler, agents and supervisor over one store. Clones are one and the same.
@@ -108,6 +109,11 @@ impl Engine {
     #[must_use]
     pub fn operator(&self, who: &str) -> Operator {
         Operator::new(Arc::clone(&self.node), who)
+    }
+
+    /// Looks for tasks: by state, workflow, service, reason, age, text. Await it, or say more first.
+    pub fn tasks(&self) -> Tasks {
+        Tasks::new(Arc::clone(&self.node))
     }
 
     /// What it has counted.

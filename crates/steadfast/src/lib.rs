@@ -81,6 +81,7 @@ mod signal;
 mod step;
 mod steps;
 mod task;
+mod tasks;
 mod wait;
 mod workflow;
 
@@ -109,6 +110,7 @@ pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
 pub use task::{Outcome, Reason, Status, StepStatus, Task};
+pub use tasks::{Page, Summary, Tasks};
 pub use wait::{ForSignal, ForTime, SignalBuilder, WaitBuilder};
 pub use workflow::{Builder as WorkflowBuilder, Workflow};
 

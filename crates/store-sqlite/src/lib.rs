@@ -19,6 +19,7 @@ mod codec;
 mod drive;
 mod error;
 mod job;
+mod list;
 mod mail;
 mod migration;
 mod node;
@@ -40,10 +41,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
-    Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
-    PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId,
-    Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
+    Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue,
+    Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -264,6 +265,18 @@ impl Schedules for Sqlite {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| schedule::remove(transaction, &name))
+    }
+}
+
+impl Listing for Sqlite {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Listed, Error>> + Send {
+        let read = self.inner.reader.read(|transaction| list::list(transaction, &filter, behind, most));
+        ready(read.into_inner().map(|found| aside::told(found).pop().unwrap_or_default()))
     }
 }
 

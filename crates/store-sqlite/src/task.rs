@@ -202,7 +202,7 @@ pub(crate) fn read(transaction: &Connection, tasks: &[TaskId]) -> rusqlite::Resu
     Ok((found, unreadable))
 }
 
-fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
+pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
         "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
                mail_last, mail_read, parked_on, priority

@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -16,6 +16,7 @@ mod error;
 #[doc(hidden)]
 pub mod failpoint;
 mod id;
+mod list;
 mod memory;
 mod outbox;
 mod record;
@@ -32,6 +33,7 @@ use std::time::Duration;
 pub use audit::{Audit, Audited, MAX_REASON};
 pub use error::{Error, Kind};
 pub use id::{AuditId, BadId, NodeId, TaskId};
+pub use list::{Filter, Listed};
 pub use memory::Memory;
 pub use outbox::{
     FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, OutboxId, OutboxKind, Outgoing, Sent, Settled, UNDELIVERABLE_KEPT,
@@ -222,6 +224,18 @@ pub trait Schedules {
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send;
 }
 
+/// Looking for tasks, for people: none of what a node does by itself needs it.
+pub trait Listing {
+    /// Tasks that match, newest id first, at most so many, behind the given one. One call looks at no more than takes some
+    /// milliseconds: [`Listed::behind`] says where to look on.
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Listed, Error>> + Send;
+}
+
 /// What operators have done. An entry that is about one task is part of the write that did it ([`Write::audits`]).
 pub trait AuditLog {
     /// Stores entries that belong to no task's write, each alone; one whose id is there is not stored again.
@@ -265,7 +279,19 @@ pub trait Nodes {
 
 /// A whole store.
 pub trait Store:
-    Tasks + Mailbox + Parked + Circuits + Outbox + Schedules + AuditLog + Overdue + Nodes + Send + Sync + 'static
+    Tasks
+    + Mailbox
+    + Parked
+    + Circuits
+    + Outbox
+    + Schedules
+    + Listing
+    + AuditLog
+    + Overdue
+    + Nodes
+    + Send
+    + Sync
+    + 'static
 {
 }
 
@@ -276,6 +302,7 @@ impl<S> Store for S where
         + Circuits
         + Outbox
         + Schedules
+        + Listing
         + AuditLog
         + Overdue
         + Nodes

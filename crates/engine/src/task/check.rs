@@ -48,7 +48,9 @@ impl Task {
         self.head.ending.as_ref().is_some_and(|ending| ending.drained && ending.end == End::Undo)
     }
 
-    fn is_settled(&self, definition: &Definition, id: StepId) -> bool {
+    /// Whether a step has ended so that the task goes on. The definition must be its own.
+    #[must_use]
+    pub fn is_settled(&self, definition: &Definition, id: StepId) -> bool {
         self.step(id).is_settled(definition.step(id))
     }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Kind, Mail,
-    Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued,
-    Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Store, Stored, Submission,
-    Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept, Kind,
+    Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Store,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -278,6 +278,17 @@ impl<S: Store + Clone> Schedules for Flaky<S> {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         flaky!(self, remove, self.store.remove(name))
+    }
+}
+
+impl<S: Store + Clone> Listing for Flaky<S> {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Listed, Error>> + Send {
+        self.store.list(filter, behind, most)
     }
 }
 

@@ -16,13 +16,14 @@ use steadfast_engine::Time;
 use crate::audit::{Audit, Audited};
 use crate::error::Error;
 use crate::id::{AuditId, NodeId, TaskId};
+use crate::list::{Filter, Listed};
 use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
     Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{AuditLog, Circuits, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
+use crate::{AuditLog, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -250,6 +251,22 @@ impl Schedules for Memory {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         ready(Ok(self.shelf().remove(&name)))
+    }
+}
+
+impl Listing for Memory {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Listed, Error>> + Send {
+        let shelf = self.shelf();
+        let older = |stored: &&Stored| behind.is_none_or(|behind| stored.id < behind);
+        let matching = shelf.tasks.values().rev().filter(older).filter(|stored| filter.matches(stored));
+        let tasks: Vec<_> = matching.take(most).cloned().collect();
+        let last = tasks.last().map(|stored| stored.id);
+        ready(Ok(Listed { behind: last.filter(|_| tasks.len() >= most), tasks }))
     }
 }
 

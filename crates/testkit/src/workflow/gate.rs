@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Handed, Kept, Mail, Mailbox,
-    Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked,
-    Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted,
-    TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
+    Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -163,6 +163,17 @@ impl Schedules for Gate {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.pass(true, self.store.remove(name))
+    }
+}
+
+impl Listing for Gate {
+    fn list(
+        &self,
+        filter: Filter,
+        behind: Option<TaskId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Listed, Error>> + Send {
+        self.pass(false, self.store.list(filter, behind, most))
     }
 }
 

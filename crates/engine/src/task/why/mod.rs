@@ -234,6 +234,14 @@ impl Task {
         self.why(definition, now, &Since::default()).to_string()
     }
 
+    /// Why it does not complete, in words; empty if nothing is in its way. The definition must be its own.
+    #[must_use]
+    pub fn cause_in_words(&self, definition: &Definition) -> String {
+        let name = |id: StepId| definition.step(id).name().to_owned();
+        let cause = self.head.ending.as_ref().map(|ending| words::cause(&ending.cause, self, name));
+        cause.unwrap_or_default()
+    }
+
     /// Why a step is not undone that should be; `None` if its undo is not stuck. The definition must be its own.
     #[must_use]
     pub fn stuck_in_words(&self, definition: &Definition, step: StepId) -> Option<String> {
