@@ -32,10 +32,10 @@ impl Operators {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, id: AuditId) -> oneshot::Receiver<Audit> {
+    fn wait_for(&self, id: AuditId) -> Waiting<'_> {
         let (told, answer) = oneshot::channel();
         self.waiting().insert(id, told);
-        answer
+        Waiting { operators: self, id, answer }
     }
 
     /// These are durable.
@@ -46,6 +46,19 @@ impl Operators {
                 let _ = waits.send(audit);
             }
         }
+    }
+}
+
+/// Somebody who waits. One who does not any more is forgotten.
+struct Waiting<'o> {
+    operators: &'o Operators,
+    id: AuditId,
+    answer: oneshot::Receiver<Audit>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.operators.waiting().remove(&self.id);
     }
 }
 
@@ -117,38 +130,28 @@ impl<S: Store> Node<S> {
         operation.check()?;
         let (id, action) = (operation.id(), operation.action.name().to_owned());
         let shared = self.shared();
-        let mut answer = shared.operators.wait_for(id);
+        let mut waiting = shared.operators.wait_for(id);
         let message = Message { asked: Some(id), ..Message::new(task, Request::Operate(operation).pack()) };
         steadfast_store::failpoint!("operate.before_post");
-        let posted = shared.store.post(vec![message]).await;
+        let posted = shared.store.post(vec![message]).await?;
         steadfast_store::failpoint!("operate.after_post");
-        match posted.map(|posted| posted.into_iter().next()) {
-            Ok(Some(Posted::Done(_) | Posted::Again)) => {}
-            Ok(_) => {
-                shared.operators.waiting().remove(&id);
-                return Err(ErrorKind::UnknownTask(task).into());
-            }
-            Err(error) => {
-                shared.operators.waiting().remove(&id);
-                return Err(error.into());
-            }
+        if !matches!(posted[..], [Posted::Done(_) | Posted::Again]) {
+            return Err(ErrorKind::UnknownTask(task).into());
         }
         shared.tell(Inbox::Look);
         let until = shared.clock.now() + LONGEST;
         let audit = loop {
             tokio::select! {
-                Ok(audit) = &mut answer => break audit,
+                Ok(audit) = &mut waiting.answer => break audit,
                 () = shared.clock.sleep(LOOK) => {}
             }
             if let Some(audited) = shared.store.audited(id).await? {
                 break audited.audit;
             }
             if shared.clock.now() >= until {
-                shared.operators.waiting().remove(&id);
                 return Err(ErrorKind::NotActedOn { task, action, id }.into());
             }
         };
-        shared.operators.waiting().remove(&id);
         match &audit.refused {
             Some(why) => Err(refused(task, action, why).into()),
             None => Ok(audit),

@@ -1,5 +1,7 @@
 //! Looking for tasks [O2].
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod common;
 
 use common::*;
