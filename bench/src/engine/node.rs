@@ -12,10 +12,10 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
-    Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue,
-    Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
-    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -302,6 +302,29 @@ impl Listing for Counted {
         most: usize,
     ) -> impl Future<Output = Told<Listed>> + Send {
         self.counted().list(filter, behind, most)
+    }
+}
+
+impl Bulks for Counted {
+    fn bulks(&self, most: usize) -> impl Future<Output = Told<Vec<Bulk>>> + Send {
+        self.counted().bulks(most)
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Told<Option<Bulk>>> + Send {
+        self.counted().bulk(id)
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Told<PutBulk>> + Send {
+        self.counted().put_bulk(bulk, more)
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<TaskId>>> + Send {
+        self.counted().bulk_tasks(id, from, most)
     }
 }
 

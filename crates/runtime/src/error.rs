@@ -88,6 +88,17 @@ pub enum ErrorKind {
         /// What the audit log will have it as.
         id: AuditId,
     },
+    /// There is no such bulk.
+    #[error("there is no bulk {0}")]
+    UnknownBulk(AuditId),
+    /// A bulk that cannot be begun or stopped.
+    #[error("bulk {id}: {state}")]
+    BulkNotNow {
+        /// Which one.
+        id: AuditId,
+        /// Why.
+        state: String,
+    },
     /// Too many tasks are open.
     #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
     TooManyOpen {

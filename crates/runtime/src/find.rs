@@ -1,6 +1,10 @@
 //! Tasks that somebody looks for: by what the store knows of them, and by what their workflows say.
 
-use steadfast_engine::{Definition, StepId, Task, TaskState, UndoState};
+use std::fmt;
+use std::sync::Arc;
+
+use steadfast_engine::schedule::rfc3339;
+use steadfast_engine::{Definition, StepId, Task, TaskState, Time, UndoState};
 use steadfast_store::{Filter, PayloadKey, Store, Stored, TaskId};
 
 use crate::error::Error;
@@ -30,6 +34,34 @@ pub struct FoundTasks {
     pub tasks: Vec<Stored>,
     /// Behind which to look on; `None` if all were looked at.
     pub behind: Option<TaskId>,
+}
+
+/// In words, for those who read later what was looked for.
+impl fmt::Display for Find {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Filter { states, namespace, workflow, key, parked_on, from, before } = &self.filter;
+        let state = (!states.is_empty()).then(|| {
+            states.iter().map(|state| format!("{state:?}").to_lowercase()).collect::<Vec<_>>().join(" or ")
+        });
+        let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+        let time = |time: &Option<Time>| time.map(rfc3339);
+        let said = [
+            ("state", state),
+            ("namespace", text(namespace)),
+            ("workflow", text(workflow)),
+            ("key", text(key)),
+            ("parked on", text(parked_on)),
+            ("submitted from", time(from)),
+            ("submitted before", time(before)),
+            ("service", self.service.clone()),
+            ("reason", self.reason.clone()),
+            ("text", self.text.clone()),
+        ];
+        let said: Vec<_> =
+            said.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect();
+        f.write_str(if said.is_empty() { "all tasks" } else { "" })?;
+        f.write_str(&said.join("; "))
+    }
 }
 
 impl<S: Store> Node<S> {

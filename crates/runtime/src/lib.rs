@@ -12,6 +12,7 @@
 mod agent;
 mod alert;
 mod audit;
+mod bulk;
 mod circuits;
 mod clock;
 mod error;
@@ -36,6 +37,7 @@ mod why;
 mod workflow;
 
 pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, circuit};
+pub use bulk::{BulkRecord, BulkState, BulkStatus, NewBulk, Wanted};
 pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use find::{Find, FoundTasks};

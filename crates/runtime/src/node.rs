@@ -9,10 +9,11 @@ use steadfast_resilience::clock::Clock;
 use steadfast_store::{
     Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId,
 };
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::alert;
+use crate::bulk;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
@@ -105,6 +106,7 @@ impl<S: Store> Node<S> {
             watchers: Watchers::default(),
             board: Arc::new(Board::new(inbox.clone())),
             operators: Operators::default(),
+            bulks: Notify::new(),
             outbox: Outbox::default(),
             inbox,
             progress: Mutex::default(),
@@ -120,7 +122,8 @@ impl<S: Store> Node<S> {
         let lease = tokio::spawn(lease::keep(Arc::clone(&shared)));
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
         let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
-        let loops = [&lease, &supervisor, &circuits, &schedules].map(JoinHandle::abort_handle);
+        let bulks = tokio::spawn(bulk::watch(Arc::clone(&shared)));
+        let loops = [&lease, &supervisor, &circuits, &schedules, &bulks].map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -130,7 +133,7 @@ impl<S: Store> Node<S> {
         alert::listen(&shared);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits, schedules];
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks];
         Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
     }
 
@@ -158,6 +161,12 @@ impl<S: Store> Node<S> {
     /// The store's.
     pub async fn circuits(&self) -> Result<Vec<CircuitRecord>, Error> {
         Ok(circuits::read(&self.shared).await?)
+    }
+
+    /// The clock that it waits by.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
     }
 
     /// The store's time.
@@ -390,7 +399,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 4],
+    loops: [AbortHandle; 5],
 }
 
 impl<S> Drop for Ends<S> {

@@ -32,7 +32,7 @@ impl Operators {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, id: AuditId) -> Waiting<'_> {
+    pub(crate) fn wait_for(&self, id: AuditId) -> Waiting<'_> {
         let (told, answer) = oneshot::channel();
         self.waiting().insert(id, told);
         Waiting { operators: self, id, answer }
@@ -50,10 +50,17 @@ impl Operators {
 }
 
 /// Somebody who waits. One who does not any more is forgotten.
-struct Waiting<'o> {
+pub(crate) struct Waiting<'o> {
     operators: &'o Operators,
     id: AuditId,
     answer: oneshot::Receiver<Audit>,
+}
+
+impl Waiting<'_> {
+    /// What became of it, once that is known here.
+    pub(crate) fn told(&mut self) -> Option<Audit> {
+        self.answer.try_recv().ok()
+    }
 }
 
 impl Drop for Waiting<'_> {

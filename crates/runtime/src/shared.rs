@@ -7,7 +7,7 @@ use steadfast_engine::{StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{Error, Payload, Store, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::circuits::Board;
 use crate::clock::StoreClock;
@@ -36,6 +36,8 @@ pub(crate) struct Shared<S> {
     pub(crate) inbox: UnboundedSender<Inbox>,
     pub(crate) board: Arc<Board>,
     pub(crate) operators: Operators,
+    /// Wakes the loop that drives bulks.
+    pub(crate) bulks: Notify,
     /// How far attempts have come that run here.
     pub(crate) progress: Mutex<HashMap<(TaskId, StepId), Payload>>,
     /// Wakes the loop that begins recurring work.

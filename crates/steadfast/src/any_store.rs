@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use steadfast_engine::Time;
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error as StoreError, Filter,
-    Handed, Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId,
-    OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules,
-    Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error as StoreError,
+    Filter, Handed, Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId,
+    OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule,
+    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -252,6 +252,29 @@ impl Listing for AnyStore {
         most: usize,
     ) -> impl Future<Output = Told<Listed>> + Send {
         either!(self, store => store.list(filter, behind, most)).run()
+    }
+}
+
+impl Bulks for AnyStore {
+    fn bulks(&self, most: usize) -> impl Future<Output = Told<Vec<Bulk>>> + Send {
+        either!(self, store => store.bulks(most)).run()
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Told<Option<Bulk>>> + Send {
+        either!(self, store => store.bulk(id)).run()
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Told<PutBulk>> + Send {
+        either!(self, store => store.put_bulk(bulk, more)).run()
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<TaskId>>> + Send {
+        either!(self, store => store.bulk_tasks(id, from, most)).run()
     }
 }
 

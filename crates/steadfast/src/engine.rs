@@ -13,13 +13,14 @@ use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
-    Alert, AlertError, CircuitRecord, New, Node, Settings, Start, Stats, Told, Workflows,
+    Alert, AlertError, BulkStatus, CircuitRecord, New, Node, Settings, Start, Stats, Told, Workflows,
 };
-use steadfast_store::{MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
+use steadfast_store::{AuditId, MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
+use crate::bulk::Bulk;
 use crate::error::{Code, Error, empty_key, other_workflow, too_large};
 use crate::operator::Operator;
 use crate::signal::Signal;
@@ -114,6 +115,20 @@ impl Engine {
     /// Looks for tasks: by state, workflow, service, reason, age, text. Await it, or say more first.
     pub fn tasks(&self) -> Tasks {
         Tasks::new(Arc::clone(&self.node))
+    }
+
+    /// The bulk of this id; whether there is one shows when it is asked.
+    #[must_use]
+    pub fn bulk(&self, id: AuditId) -> Bulk {
+        Bulk::new(Arc::clone(&self.node), id)
+    }
+
+    /// The newest bulks, at most so many, with what they ask and how far they have come.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn bulks(&self, most: usize) -> Result<Vec<BulkStatus>, Error> {
+        Ok(self.node.bulks(most).await?)
     }
 
     /// What it has counted.

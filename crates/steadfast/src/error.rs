@@ -47,6 +47,8 @@ pub enum Code {
     Refused,
     /// SF415: something that an operator asked for is stored, and nobody has acted on it yet.
     NotActedOn,
+    /// SF416: a bulk that does not exist.
+    UnknownBulk,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -69,7 +71,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -85,6 +87,7 @@ impl Code {
         Self::UnknownSignal,
         Self::Refused,
         Self::NotActedOn,
+        Self::UnknownBulk,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -115,6 +118,7 @@ impl Code {
             Self::UnknownSignal => "SF413",
             Self::Refused => "SF414",
             Self::NotActedOn => "SF415",
+            Self::UnknownBulk => "SF416",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -228,7 +232,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::OtherInput(_) => Code::KeyReused,
             ErrorKind::Ended(_) | ErrorKind::NoReturn(_) | ErrorKind::SignalOver { .. } => Code::TooLate,
             ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,
-            ErrorKind::Refused { .. } => Code::Refused,
+            ErrorKind::Refused { .. } | ErrorKind::BulkNotNow { .. } => Code::Refused,
+            ErrorKind::UnknownBulk(_) => Code::UnknownBulk,
             ErrorKind::NotActedOn { .. } => Code::NotActedOn,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::ShuttingDown => Code::ShuttingDown,

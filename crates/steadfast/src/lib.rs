@@ -70,6 +70,7 @@
 //! ```
 
 mod any_store;
+mod bulk;
 mod context;
 mod engine;
 mod error;
@@ -85,6 +86,7 @@ mod tasks;
 mod wait;
 mod workflow;
 
+pub use bulk::{Bulk, BulkAsk, BulkAsked, BulkOf};
 pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
@@ -103,8 +105,8 @@ pub use steadfast_runtime::schedule::{
     Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
 };
 pub use steadfast_runtime::{
-    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, CircuitRecord, Past, Service, Settings,
-    Stats, Told, What,
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BulkRecord, BulkState, BulkStatus,
+    CircuitRecord, Past, Service, Settings, Stats, Told, Wanted, What,
 };
 pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, TaskId};
 pub use step::{StepBuilder, StepRef};

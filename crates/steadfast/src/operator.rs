@@ -110,6 +110,16 @@ impl Operator {
         Self { node, by: Arc::from(by) }
     }
 
+    pub(crate) fn node(&self) -> &Arc<Node<AnyStore>> {
+        &self.node
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.by
+    }
+
     /// Has a step made again: anew if it has failed, at once if it waits for its next attempt. Its failures are forgotten.
     pub fn retry(&self, task: TaskId, step: &str) -> Ask<'_, Retry> {
         self.ask(task, Some(step), Retry::default())

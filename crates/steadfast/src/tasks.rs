@@ -162,6 +162,16 @@ impl Tasks {
         self
     }
 
+    /// What is looked for, as of now.
+    pub(crate) fn into_find(mut self) -> Find {
+        if let Some(age) = self.age {
+            let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            let before = self.node.now().as_millis().saturating_sub(age);
+            self.find.filter.before = Some(Time::from_millis(before));
+        }
+        self.find
+    }
+
     fn summary(&self, stored: Stored) -> Summary {
         let (nothing, now) = (Since::default(), self.node.now());
         let why = match self.node.workflow_of(&stored) {
@@ -185,15 +195,10 @@ impl IntoFuture for Tasks {
     type Output = Result<Page, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    fn into_future(mut self) -> Self::IntoFuture {
+    fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            if let Some(age) = self.age {
-                let now = self.node.now();
-                let before =
-                    now.as_millis().saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
-                self.find.filter.before = Some(Time::from_millis(before));
-            }
-            let found = self.node.find(&self.find, self.behind, self.most).await?;
+            let find = self.clone().into_find();
+            let found = self.node.find(&find, self.behind, self.most).await?;
             let tasks = found.tasks.into_iter().map(|stored| self.summary(stored)).collect();
             Ok(Page { tasks, behind: found.behind })
         })

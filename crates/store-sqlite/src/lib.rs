@@ -13,6 +13,7 @@
 mod answer;
 mod aside;
 mod audit;
+mod bulk;
 mod circuit;
 mod clock;
 mod codec;
@@ -41,10 +42,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
-    Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue,
-    Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
-    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 use crate::clock::Clock;
@@ -277,6 +278,30 @@ impl Listing for Sqlite {
     ) -> impl Future<Output = Result<Listed, Error>> + Send {
         let read = self.inner.reader.read(|transaction| list::list(transaction, &filter, behind, most));
         ready(read.into_inner().map(|found| aside::told(found).pop().unwrap_or_default()))
+    }
+}
+
+impl Bulks for Sqlite {
+    fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.inner.reader.read(|transaction| bulk::all(transaction, most))
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
+        self.inner.reader.read(|transaction| bulk::one(transaction, id))
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Result<PutBulk, Error>> + Send {
+        let (checked, bytes) = (bulk.check(&more), ROWS + bulk.body.len() + 32 * more.len());
+        self.inner.drive.ask(checked, bytes, move |transaction, _| bulk::put(transaction, &bulk, &more))
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        self.inner.reader.read(|transaction| bulk::tasks(transaction, id, from, most))
     }
 }
 

@@ -8,12 +8,13 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, from 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/0001.sql"),
     include_str!("../migrations/0002.sql"),
     include_str!("../migrations/0003.sql"),
     include_str!("../migrations/0004.sql"),
     include_str!("../migrations/0005.sql"),
+    include_str!("../migrations/0006.sql"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS steadfast_migrations (

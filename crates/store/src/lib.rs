@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -11,6 +11,7 @@
 //! stores pass is in the module `conformance`.
 
 mod audit;
+mod bulk;
 mod error;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use audit::{Audit, Audited, MAX_REASON};
+pub use bulk::{Bulk, MAX_ADDED, PutBulk};
 pub use error::{Error, Kind};
 pub use id::{AuditId, BadId, NodeId, TaskId};
 pub use list::{Filter, Listed};
@@ -236,6 +238,27 @@ pub trait Listing {
     ) -> impl Future<Output = Result<Listed, Error>> + Send;
 }
 
+/// Many tasks of which an operator asks the same. Which ones is fixed before anything is asked of them.
+pub trait Bulks {
+    /// The newest of them, at most so many.
+    fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send;
+
+    /// The one of this id, if there is one.
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send;
+
+    /// Writes one, only if its version is the one that stands, and adds tasks behind those that it has. What it says of their
+    /// number has no meaning: the store counts.
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Result<PutBulk, Error>> + Send;
+
+    /// The tasks of one in their order, from this place on, at most so many.
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send;
+}
+
 /// What operators have done. An entry that is about one task is part of the write that did it ([`Write::audits`]).
 pub trait AuditLog {
     /// Stores entries that belong to no task's write, each alone; one whose id is there is not stored again.
@@ -286,6 +309,7 @@ pub trait Store:
     + Outbox
     + Schedules
     + Listing
+    + Bulks
     + AuditLog
     + Overdue
     + Nodes
@@ -303,6 +327,7 @@ impl<S> Store for S where
         + Outbox
         + Schedules
         + Listing
+        + Bulks
         + AuditLog
         + Overdue
         + Nodes

@@ -91,6 +91,12 @@ impl Ramp {
         ramp
     }
 
+    /// Begins with a trickle, and grows up to this many turns a second: for work that somebody lets go by hand.
+    #[must_use]
+    pub fn up_to(rate: f64, now: Moment, seed: u64) -> Self {
+        Self { cap: Some(rate), ..Self::begin(None, now, seed) }
+    }
+
     /// Goes on at this stage: for a process that died over a ramp.
     #[must_use]
     pub fn at_stage(mut self, stage: u32) -> Self {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept, Kind,
-    Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Store,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    Kept, Kind, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind,
+    Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules,
+    Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -289,6 +289,29 @@ impl<S: Store + Clone> Listing for Flaky<S> {
         most: usize,
     ) -> impl Future<Output = Result<Listed, Error>> + Send {
         self.store.list(filter, behind, most)
+    }
+}
+
+impl<S: Store + Clone> Bulks for Flaky<S> {
+    fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.store.bulks(most)
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
+        self.store.bulk(id)
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Result<PutBulk, Error>> + Send {
+        self.store.put_bulk(bulk, more)
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        self.store.bulk_tasks(id, from, most)
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod audit;
+pub mod bulk;
 pub mod circuit;
 pub mod claim;
 pub mod list;
@@ -66,6 +67,7 @@ macro_rules! conformance {
         $crate::conformance_of!($harness; audit: what_an_operator_asks_reaches_a_task_at_rest,
             what_a_dead_node_was_asked_is_claimed_by_others, under_one_id_it_is_asked_once,
             an_entry_is_stored_with_its_write_or_not_at_all, entries_come_newest_first);
+        $crate::conformance_of!($harness; bulk: a_bulk_is_written_by_who_has_read_it_last);
         $crate::conformance_of!($harness; list: all_that_match_are_found_newest_first,
             a_filter_leaves_out_what_it_says);
         $crate::conformance_of!($harness; wait: a_task_that_starts_later_is_free_from_then_on_or_for_mail,

@@ -14,6 +14,7 @@ use std::time::Duration;
 use steadfast_engine::Time;
 
 use crate::audit::{Audit, Audited};
+use crate::bulk::{Bulk, PutBulk};
 use crate::error::Error;
 use crate::id::{AuditId, NodeId, TaskId};
 use crate::list::{Filter, Listed};
@@ -23,7 +24,7 @@ use crate::record::{
     Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
-use crate::{AuditLog, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
+use crate::{AuditLog, Bulks, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
 /// A store in memory. Clones are one and the same.
 #[derive(Clone)]
@@ -51,6 +52,7 @@ struct Shelf {
     outbox: outbox::Messages,
     schedules: BTreeMap<Arc<str>, Schedule>,
     audits: BTreeMap<AuditId, Audited>,
+    bulks: BTreeMap<AuditId, (Bulk, Vec<TaskId>)>,
     /// What operators have asked for by mail.
     asked: BTreeSet<AuditId>,
     /// The last versions of schedules that were removed.
@@ -267,6 +269,34 @@ impl Listing for Memory {
         let tasks: Vec<_> = matching.take(most).cloned().collect();
         let last = tasks.last().map(|stored| stored.id);
         ready(Ok(Listed { behind: last.filter(|_| tasks.len() >= most), tasks }))
+    }
+}
+
+impl Bulks for Memory {
+    fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        let shelf = self.shelf();
+        ready(Ok(shelf.bulks.values().rev().take(most).map(|(bulk, _)| bulk.clone()).collect()))
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
+        ready(Ok(self.shelf().bulks.get(&id).map(|(bulk, _)| bulk.clone())))
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Result<PutBulk, Error>> + Send {
+        let size = bulk.check(&more);
+        ready(size.map(|()| self.shelf().put_bulk(bulk, more)))
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        let shelf = self.shelf();
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let tasks = shelf.bulks.get(&id).into_iter().flat_map(|(_, tasks)| tasks.iter().skip(from));
+        ready(Ok(tasks.take(most).copied().collect()))
     }
 }
 

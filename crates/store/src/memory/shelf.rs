@@ -7,6 +7,7 @@ use steadfast_engine::Time;
 
 use super::Shelf;
 use crate::audit::{Audit, Audited};
+use crate::bulk::{Bulk, PutBulk};
 use crate::id::{NodeId, TaskId};
 use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Put, Schedule,
@@ -197,6 +198,19 @@ impl Shelf {
         stored.mail_last = id;
         mail.push(Mail { id, task: message.task, body: message.body });
         Posted::Done(id)
+    }
+
+    pub(super) fn put_bulk(&mut self, bulk: Bulk, more: Vec<TaskId>) -> PutBulk {
+        let stands = self.bulks.get(&bulk.id).map(|(stands, _)| stands);
+        if stands.map_or(0, |stands| stands.version) != bulk.version {
+            return PutBulk::Other(stands.cloned());
+        }
+        let version = bulk.version + 1;
+        let (stored, tasks) = self.bulks.entry(bulk.id).or_insert_with(|| (bulk.clone(), Vec::new()));
+        tasks.extend(more);
+        let count = u64::try_from(tasks.len()).unwrap_or(u64::MAX);
+        *stored = Bulk { version, tasks: count, ..bulk };
+        PutBulk::Done(version)
     }
 
     pub(super) fn log(&mut self, audit: Audit) {

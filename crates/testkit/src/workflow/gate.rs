@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed, Kept,
-    Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, Schedule, Schedules, Sent, Settled, Stored,
-    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind,
+    Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules,
+    Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -174,6 +174,29 @@ impl Listing for Gate {
         most: usize,
     ) -> impl Future<Output = Result<Listed, Error>> + Send {
         self.pass(false, self.store.list(filter, behind, most))
+    }
+}
+
+impl Bulks for Gate {
+    fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.pass(false, self.store.bulks(most))
+    }
+
+    fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
+        self.pass(false, self.store.bulk(id))
+    }
+
+    fn put_bulk(&self, bulk: Bulk, more: Vec<TaskId>) -> impl Future<Output = Result<PutBulk, Error>> + Send {
+        self.pass(true, self.store.put_bulk(bulk, more))
+    }
+
+    fn bulk_tasks(
+        &self,
+        id: AuditId,
+        from: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<TaskId>, Error>> + Send {
+        self.pass(false, self.store.bulk_tasks(id, from, most))
     }
 }
 
