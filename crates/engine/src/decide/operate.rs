@@ -182,14 +182,21 @@ impl Draft<'_> {
         if self.definition.ids().any(|id| has_turn(&id)) {
             return;
         }
-        let left = |id: &StepId| {
-            is_given_up(self.record(*id)) && !self.record(*id).is_settled(self.definition.step(*id))
-        };
-        if let Some(id) = self.definition.ids().find(left) {
+        let left = self.left_behind().next();
+        if let Some(id) = left {
             let unknown = self.record(id).state == StepState::Unknown;
             let cause = if unknown { Cause::OutcomeUnknown(id) } else { Cause::StepFailed(id) };
             self.end(End::Fail, cause);
         }
+    }
+
+    /// Steps that were given up, and without which the task does not complete.
+    fn left_behind(&self) -> impl Iterator<Item = StepId> {
+        let stands_in_the_way = |id: &StepId| {
+            let record = self.record(*id);
+            is_given_up(record) && !record.is_settled(self.definition.step(*id))
+        };
+        self.definition.ids().filter(stands_in_the_way)
     }
 
     // ---- the whole task ----
@@ -228,11 +235,7 @@ impl Draft<'_> {
     /// Makes all again that has failed.
     fn retry_all(&mut self) -> Followed {
         self.must_have_time()?;
-        let left = |id: &StepId| {
-            let record = self.record(*id);
-            is_given_up(record) && !record.is_settled(self.definition.step(*id))
-        };
-        let failed: Vec<_> = self.definition.ids().filter(left).collect();
+        let failed: Vec<_> = self.left_behind().collect();
         let unclear =
             |id: &StepId| self.record(*id).may_have_happened && !self.definition.step(*id).is_idempotent();
         if failed.iter().any(unclear) {
