@@ -22,6 +22,8 @@ pub mod ours;
 pub mod outage;
 pub mod peers;
 pub mod reach;
+#[cfg(feature = "engine")]
+pub mod shapes;
 pub mod show;
 pub mod table;
 #[cfg(feature = "telemetry")]

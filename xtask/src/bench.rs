@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn command(args: &Args) -> Cmd {
     // What changes how the library is built is measured without peers, and the peers without it.
     let features = match &*args.name {
+        "shapes" => "engine",
         alone @ ("engine" | "outage" | "telemetry" | "simulate") => alone,
         _ => "peers",
     };

@@ -11,7 +11,7 @@ mod flow;
 mod held;
 mod latency;
 mod node;
-mod process;
+pub(crate) mod process;
 mod report;
 mod restart;
 mod restate;

@@ -5,33 +5,31 @@ use std::time::Duration;
 
 use anyhow::Result;
 use steadfast::resilience::clock::Clock;
-use steadfast::resilience::ramp::Pace;
+use steadfast::resilience::ramp::{Pace, Ramp};
 use tokio::task::JoinSet;
 
 use super::remote::{Watch, locked};
 use super::wire::Wire;
-use super::{Plan, Seen, judge};
+use super::{Plan, Seen};
 
-/// How much faster than before the outage: as a ramp at its height.
-const FASTER: f64 = 1.22;
+/// A stage in which every ramp is at its height.
+const HIGHEST: u32 = 40;
 
-/// Sends calls for so long, as fast as a ramp at its height lets them go, and no more in any tenth of a second than that.
+/// Sends calls for so long, as fast as a ramp at its height lets them go.
 ///
 /// # Errors
 /// The socket's.
 pub(super) async fn run(plan: &Plan, lasts: Duration) -> Result<Seen> {
     let watch = Watch::start();
     let wire = Wire::start(plan, &watch)?;
-    let rate = FASTER * f64::from(plan.rate);
+    let ramp = Ramp::begin(Some(f64::from(plan.rate)), Clock::tokio().now(), plan.seed).at_stage(HIGHEST);
     let pace = Arc::new(Mutex::new(Pace::default()));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some dozens")]
-    let most = (0.1 * judge::ABOVE * f64::from(plan.rate)) as usize;
-    locked(&pace).set(Some(most));
+    locked(&pace).set(Some(ramp.gap()));
     let (mut due, mut calls) = (1.0, JoinSet::new());
     let mut nth = 0_u64;
     while due < 1.0 + lasts.as_secs_f64() {
         watch.sleep_until(due).await;
-        due += 1.0 / rate;
+        due += ramp.gap().as_secs_f64();
         let (wire, pace, clock, key) =
             (wire.clone(), Arc::clone(&pace), Clock::tokio(), format!("even-{nth}"));
         nth += 1;

@@ -87,7 +87,7 @@ impl Rows {
             if at_rest != head.state.is_at_rest() {
                 self.damage.push(format!("task {name}: its columns and its head disagree"));
             }
-            let task = Task::from_rows(head, steps(connection, id)?);
+            let task = Task::from_rows(head, steps(connection, id)?, []);
             let number = String::from_utf8(row.get(5)?)?.parse().context("an input is a number")?;
             let row = Row { id: name.clone(), workflow: row.get(1)?, key: row.get(2)?, number, task };
             self.check_history(connection, id, &row, revision)?;

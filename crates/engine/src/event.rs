@@ -88,6 +88,13 @@ pub enum Event {
         /// Until when; a time that has passed is now.
         at: Time,
     },
+    /// The list was made for whose items a step is made. The items come beside the event.
+    Listed {
+        /// Which step.
+        step: StepId,
+        /// How many items there are.
+        items: usize,
+    },
     /// Somebody has sent a signal. What it says comes beside the event, and goes where the plan says.
     Signalled {
         /// Its name.
@@ -123,6 +130,31 @@ pub enum Event {
         /// Why.
         why: Arc<str>,
     },
+}
+
+impl Event {
+    /// The step or item that it is about, if it is about one.
+    #[must_use]
+    pub fn step(&self) -> Option<StepId> {
+        match self {
+            Self::Judged { step, .. }
+            | Self::Unjudged { step, .. }
+            | Self::Granted { step }
+            | Self::Refused { step, .. }
+            | Self::Released { step }
+            | Self::Due { step }
+            | Self::Answered { step, .. }
+            | Self::TimedOut { step, .. }
+            | Self::OwnerDied { step, .. }
+            | Self::CutOff { step, .. }
+            | Self::Until { step, .. }
+            | Self::Listed { step, .. }
+            | Self::Taken { step }
+            | Self::Progressed { step, .. } => Some(*step),
+            Self::Asked { action, .. } => action.step(),
+            Self::Claimed | Self::Signalled { .. } | Self::DeadlinePassed | Self::Cancelled { .. } => None,
+        }
+    }
 }
 
 /// What an agent said.

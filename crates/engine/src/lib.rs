@@ -34,13 +34,13 @@ mod time;
 pub use action::Action;
 pub use decide::decide;
 pub use definition::{
-    Builder, Definition, Invalid, MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Repeat, Step, StepId,
-    Undo, Wait,
+    Builder, CHUNK, Definition, Each, Invalid, MAX_AT_A_TIME, MAX_ITEMS, MAX_NAME, MAX_STEPS, OnFailure,
+    Problem, Recovery, Repeat, Step, StepId, Undo, Wait,
 };
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{
-    Cause, Change, Circuit, CircuitState, End, Ending, Head, HeadMore, Held, Kept, NotTaken, On, Paused,
+    Cause, Change, Circuit, CircuitState, End, Ending, Fan, Head, HeadMore, Held, Kept, NotTaken, On, Paused,
     Record, RecordMore, Since, StepState, Task, TaskState, UndoState, Why,
 };
 pub use time::Time;

@@ -77,6 +77,8 @@ pub enum Ask {
     Permit(StepId),
     /// Until when the step waits.
     Until(StepId),
+    /// For which items the step is made.
+    List(StepId),
     /// What the signal says that was kept for the step.
     Signal {
         /// Which step.

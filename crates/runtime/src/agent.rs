@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, StepId, Time};
+use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, Fan, StepId, Time};
 use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
-use crate::handler::{Fault, PANIC, Work, call};
-use crate::judge::is_done;
+use crate::handler::{Fault, Item, PANIC, Work, call};
+use crate::judge::{is_done, item_of};
 use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
 use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT, Turn};
 use crate::shared::Shared;
@@ -38,6 +38,8 @@ pub(crate) struct Order {
     pub(crate) known: Known,
     /// What of the rest has to be read: the input (`None`) and the outputs of steps.
     pub(crate) missing: Vec<Option<StepId>>,
+    /// The list of the item that it is for, if it is for one.
+    pub(crate) item: Option<Fan>,
     /// Whether the step has an input of its own.
     pub(crate) edited: bool,
     /// Steps that an operator has begun anew, under other keys.
@@ -46,6 +48,13 @@ pub(crate) struct Order {
     pub(crate) turn: Option<Turn>,
     /// Whether it finds out for all others if the service is back.
     pub(crate) probes: bool,
+}
+
+impl Order {
+    /// The step that is made, for an item or not.
+    fn step(&self) -> StepId {
+        self.item.map_or(self.dispatch.step, |fan| fan.step)
+    }
 }
 
 /// How an attempt ended.
@@ -64,7 +73,7 @@ pub(crate) async fn run<S: Store>(shared: Arc<Shared<S>>, order: Order) {
         task: order.task,
         step: order.dispatch.step,
         attempt: order.dispatch.attempt,
-        service: Arc::from(order.workflow.service(order.dispatch.step).name()),
+        service: Arc::from(order.workflow.service(order.step()).name()),
         said: None,
     };
     let mut teller = Teller { shared: &shared, ended: Some(ended) };
@@ -92,13 +101,33 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let Order { task, workflow, dispatch, calls_used, mut known, missing, edited, series, turn, probes } =
-        order;
+    let id = order.step();
+    let Order {
+        task,
+        workflow,
+        dispatch,
+        calls_used,
+        mut known,
+        missing,
+        item,
+        edited,
+        series,
+        turn,
+        probes,
+    } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     if edited {
-        known.input = known.kept(StepId::of_input(dispatch.step));
+        known.input = known.kept(StepId::of_input(id));
     }
-    let step = workflow.definition().step(dispatch.step);
+    let item = match item
+        .and_then(|fan| fan.place_of(dispatch.step))
+        .map(|place| item_at(&mut known, &dispatch, place))
+    {
+        Some(Err(why)) => return Some((bad_item(&why), None)),
+        Some(Ok(item)) => Some(item),
+        None => None,
+    };
+    let step = workflow.definition().step(id);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
     let pulse = Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt));
     let work = Arc::new(Work {
@@ -107,12 +136,13 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         undo: dispatch.undo,
         number: dispatch.attempt,
         round: dispatch.round,
-        key: key_of(task, step.name(), &dispatch),
+        key: key_of(task, step.name(), &dispatch, item.as_ref()),
         series: series.into_iter().map(|(step, series)| (step_name(&workflow, step), series)).collect(),
         known,
+        item,
         pulse: pulse.clone(),
     });
-    let pipeline = workflow.service(dispatch.step).pipeline();
+    let pipeline = workflow.service(id).pipeline();
     if let Some(turn) = turn {
         turn.comes(&shared.clock).await;
     }
@@ -135,7 +165,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         let policys = pipeline.retry().and_then(|retry| retry.max_retries()).unwrap_or(u32::MAX);
         calling = calling.max_retries(most.min(policys));
     }
-    let handler = workflow.handler(dispatch.step, dispatch.undo);
+    let handler = workflow.handler(id, dispatch.undo);
     steadfast_store::failpoint!("agent.before_call");
     let within = step.heartbeat().filter(|_| !dispatch.undo);
     let called = calling.run(|attempt| heard(call(&**handler, &work, attempt), pulse.clone(), within)).await;
@@ -149,7 +179,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
     match called {
         Ok(output) if output.len() > MAX_PAYLOAD => Some((too_large(output.len()), None)),
         Ok(output) if dispatch.undo => Some((Answer::Completed, Some(output))),
-        Ok(output) => Some(match is_done(&workflow, dispatch.step, &output) {
+        Ok(output) => Some(match is_done(&workflow, id, &output) {
             Ok(true) => (Answer::Completed, Some(output)),
             Ok(false) => (Answer::NotYet, None),
             Err(why) => (unclear(&why), None),
@@ -180,9 +210,24 @@ fn too_large(bytes: usize) -> Answer {
     Answer::Failed(Failure { kind: Arc::from(words), calls: 1, effect: Effect::Possible, again: None })
 }
 
-/// The key of a step, of its undo, or of one of its rounds: the same for each attempt, everywhere and always.
-fn key_of(task: TaskId, step: &str, dispatch: &Dispatch) -> IdempotencyKey {
+/// The item that an attempt is about. Its part of the list is not needed any more.
+fn item_at(known: &mut Known, dispatch: &Dispatch, place: u16) -> Result<Item, String> {
+    let part = StepId::of_list(dispatch.step.item().unwrap_or_default());
+    let list = known.kept(part).ok_or("its part of the list is not there")?;
+    known.outputs.retain(|(at, _)| *at != part);
+    Ok(Item { place, value: item_of(&list, place)? })
+}
+
+/// What an attempt was to be made for could not be read: nothing was called.
+fn bad_item(why: &str) -> Answer {
+    let kind = Arc::from(shortened(format!("bad-item: {why}")));
+    Answer::Failed(Failure { kind, calls: 0, effect: Effect::None, again: None })
+}
+
+/// The key of a step, of its undo, of one of its rounds or items: the same for each attempt, everywhere and always.
+fn key_of(task: TaskId, step: &str, dispatch: &Dispatch, item: Option<&Item>) -> IdempotencyKey {
     let key = step_key(task, step, dispatch.series);
+    let key = item.map_or(key, |item| key.member(&format!("item {}", item.place)));
     match (dispatch.undo, dispatch.round) {
         (true, _) => key.member("undo"),
         (false, 0) => key,

@@ -51,8 +51,19 @@ pub struct Work {
     pub series: Vec<(Arc<str>, u32)>,
     /// The task's input, and the outputs of the steps before this one; for an undo also its own.
     pub known: Known,
+    /// The item that it is about, of a step that is made for each item of a list.
+    pub item: Option<Item>,
     /// How the attempt is heard of while it runs.
     pub pulse: Pulse,
+}
+
+/// An item of a list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its place in its list, from 0.
+    pub place: u16,
+    /// What it is, as JSON.
+    pub value: Payload,
 }
 
 impl Work {

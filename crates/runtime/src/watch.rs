@@ -163,7 +163,7 @@ impl Watchers {
             let told = |what| Told { task: id, workflow: Arc::clone(workflow.name()), what };
             for step in changed {
                 let record = task.step(*step);
-                let name = Arc::from(workflow.definition().step(*step).name());
+                let name = Arc::from(name_of(workflow, task, *step));
                 let what = What::Step { step: *step, name, state: record.state, attempt: record.attempt };
                 self.tell(told(what));
             }
@@ -174,5 +174,14 @@ impl Watchers {
         if task.state().is_at_rest() {
             self.rests(id, workflow, task, known);
         }
+    }
+}
+
+/// The name of a step, or of an item: that of its step with its place.
+fn name_of(workflow: &Workflow, task: &Task, id: StepId) -> String {
+    let name = task.rules(workflow.definition(), id).name();
+    match task.head().fan_of(id).and_then(|fan| fan.place_of(id)) {
+        Some(place) => format!("{name}[{place}]"),
+        None => name.to_owned(),
     }
 }

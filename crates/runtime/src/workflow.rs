@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Builder, Definition, StepId, Time};
+use steadfast_engine::{Builder, Definition, Fan, StepId, Time};
 use steadfast_resilience::Kind;
 use steadfast_store::{Payload, PayloadKey, Store, TaskId};
 
@@ -18,6 +18,9 @@ pub type Condition = Arc<dyn Fn(&Known) -> Result<bool, String> + Send + Sync>;
 
 /// Until when a step waits, from what is known.
 pub type Until = Arc<dyn Fn(&Known) -> Result<Time, String> + Send + Sync>;
+
+/// For which items a step is made, each as JSON, from what is known.
+pub type List = Arc<dyn Fn(&Known) -> Result<Vec<Payload>, String> + Send + Sync>;
 
 /// Whether a step that is repeated is done, from its output.
 pub type Done = Arc<dyn Fn(&[u8]) -> Result<bool, String> + Send + Sync>;
@@ -35,13 +38,15 @@ pub struct Code {
     pub until: Option<Until>,
     /// Whether it is done, if it is repeated.
     pub done: Option<Done>,
+    /// For which items it is made, if it is made for each of a list.
+    pub list: Option<List>,
 }
 
 impl Code {
     /// The code of a step that always runs, once, and has no undo.
     #[must_use]
     pub fn new(run: Arc<dyn Handler>) -> Self {
-        Self { condition: None, run, undo: None, until: None, done: None }
+        Self { condition: None, run, undo: None, until: None, done: None, list: None }
     }
 
     /// The code of a step that waits and calls nothing.
@@ -108,6 +113,11 @@ impl Workflow {
                     "step `{name}`: a step that is repeated needs a condition, and only that"
                 ));
             }
+            if step.fans_out().is_some() != code.list.is_some() {
+                return Err(format!(
+                    "step `{name}`: a step that is made for each item needs a list, and only that"
+                ));
+            }
         }
         let ancestors = definition.ids().map(|id| ancestors(&definition, id)).collect();
         let (name, shape) = (Arc::from(definition.name()), definition.shape());
@@ -140,6 +150,7 @@ impl Workflow {
             undo: code.undo.as_ref().map(|undo| change(id, true, Arc::clone(undo))),
             until: code.until.clone(),
             done: code.done.clone(),
+            list: code.list.clone(),
         });
         Self {
             definition: self.definition.clone(),
@@ -203,13 +214,12 @@ impl Workflow {
         self.steps[step.ordinal()].done.as_ref()
     }
 
-    pub(crate) fn service(&self, step: StepId) -> &Service {
-        &self.services[step.ordinal()]
+    pub(crate) fn list(&self, step: StepId) -> Option<&List> {
+        self.steps[step.ordinal()].list.as_ref()
     }
 
-    /// The steps whose outputs the code of this one may read.
-    pub(crate) fn readable(&self, step: StepId, undo: bool) -> impl Iterator<Item = StepId> {
-        self.before(step).iter().copied().chain(undo.then_some(step))
+    pub(crate) fn service(&self, step: StepId) -> &Service {
+        &self.services[step.ordinal()]
     }
 }
 
@@ -302,6 +312,8 @@ impl Workflows {
 pub struct Known {
     pub(crate) input: Option<Payload>,
     pub(crate) outputs: Vec<(StepId, Payload)>,
+    /// The steps that were made for each item of a list.
+    pub(crate) fans: Vec<Fan>,
 }
 
 impl Known {
@@ -315,6 +327,21 @@ impl Known {
     #[must_use]
     pub fn output(&self, step: StepId) -> Option<&[u8]> {
         self.outputs.iter().find(|(of, _)| *of == step).map(|(_, output)| &**output)
+    }
+}
+
+impl Known {
+    /// The outputs of a step's items, in the order of its list: `None` for those that have none. `None` if it has no items.
+    #[must_use]
+    pub fn results(&self, step: StepId) -> Option<Vec<Option<&[u8]>>> {
+        let fan = self.fans.iter().find(|fan| fan.step == step)?;
+        let mut results = vec![None; usize::from(fan.count)];
+        for (of, output) in &self.outputs {
+            if let Some(place) = fan.place_of(*of) {
+                results[usize::from(place)] = Some(&**output);
+            }
+        }
+        Some(results)
     }
 }
 

@@ -12,7 +12,7 @@ use steadfast_runtime::{BAD_PAYLOAD, Fault, Known, Work};
 use steadfast_store::TaskId;
 
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{FlowId, Place};
 use crate::step::StepRef;
 
 /// What a task knows: its input, and the outputs of steps that come before.
@@ -38,9 +38,7 @@ impl<In> Seen<In> {
     /// It has none: it was skipped, or failed and was left behind. It does not come before this one, or is a step of another
     /// workflow.
     pub fn output<T: DeserializeOwned>(&self, step: StepRef<T>) -> Result<T, Failure> {
-        if step.flow() != self.place.flow.id {
-            return Err(self.other_workflow(step.name()));
-        }
+        self.must_be_own(step.flow(), step.name())?;
         let missing = || self.missing(step.id(), step.name());
         let bytes = self.known.output(step.id()).ok_or_else(missing)?;
         let what = || format!("the output of `{}`", step.name());
@@ -50,7 +48,19 @@ impl<In> Seen<In> {
         })
     }
 
-    fn missing(&self, step: StepId, name: &str) -> Failure {
+    pub(crate) fn must_be_own(&self, flow: FlowId, name: &str) -> Result<(), Failure> {
+        if flow == self.place.flow.id { Ok(()) } else { Err(self.other_workflow(name)) }
+    }
+
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
+    pub(crate) fn may_read(&self, step: StepId) -> bool {
+        self.place.may_read(step)
+    }
+
+    pub(crate) fn missing(&self, step: StepId, name: &str) -> Failure {
         if self.place.may_read(step) {
             let words = format!("step `{name}` has no output: it was skipped, or failed and was left behind");
             return Failure::terminal("missing-output", words);
@@ -88,6 +98,10 @@ pub struct Context<In> {
 impl<In> Context<In> {
     pub(crate) fn new(seen: Seen<In>, work: &Arc<Work>, attempt: Attempt) -> Self {
         Self { seen, work: Arc::clone(work), attempt }
+    }
+
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
     }
 
     /// The task.

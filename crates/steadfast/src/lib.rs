@@ -72,6 +72,7 @@
 mod any_store;
 mod bulk;
 mod context;
+mod each;
 mod engine;
 mod error;
 mod failure;
@@ -88,6 +89,7 @@ mod workflow;
 
 pub use bulk::{Bulk, BulkAsk, BulkAsked, BulkOf};
 pub use context::{Context, Seen};
+pub use each::{EachBuilder, ItemsRef};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
@@ -97,7 +99,7 @@ pub use signal::Signal;
 pub use steadfast_engine::schedule::rfc3339;
 pub use steadfast_engine::{
     Action, Block, Builder as DefinitionBuilder, Cause, Change, Circuit, CircuitState, Definition, End,
-    Ending, Head, HeadMore, Held, Invalid, Kept, On, OnFailure, Paused, Problem, Record, RecordMore,
+    Ending, Fan, Head, HeadMore, Held, Invalid, Kept, On, OnFailure, Paused, Problem, Record, RecordMore,
     Recovery, Repeat, Step, StepId, StepState, TaskState, Time, Undo, UndoState, Wait, Why,
 };
 pub use steadfast_resilience as resilience;
@@ -127,6 +129,8 @@ mod guide {
     struct DeadlinesAndRecovery;
     #[doc = include_str!("../../../docs/guide/waiting-signals-schedules.md")]
     struct WaitingSignalsSchedules;
+    #[doc = include_str!("../../../docs/guide/fan-out.md")]
+    struct FanOut;
     #[doc = include_str!("../../../docs/guide/operating.md")]
     struct Operating;
     #[doc = include_str!("../../../docs/guide/alerts.md")]

@@ -38,7 +38,7 @@ impl Flow {
 
 /// The step whose code, undo or condition it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub struct Place {
     pub(crate) flow: Arc<Flow>,
     pub(crate) id: StepId,
     pub(crate) name: &'static str,

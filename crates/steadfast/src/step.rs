@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Recovery, Repeat, Step, StepId};
 use steadfast_resilience::{Attempt, Classify, Verdict};
 use steadfast_runtime::{
-    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Handler, Known, Service, Work, blocking,
+    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Handler, Known, List, Service, Work, blocking,
 };
 use steadfast_store::Payload;
 
@@ -29,11 +29,24 @@ pub struct StepRef<Out> {
     output: PhantomData<fn() -> Out>,
 }
 
-impl<Out> StepRef<Out> {
-    pub(crate) fn new(place: &Place) -> Self {
+/// What a step is known by once it is part of its workflow.
+pub(crate) mod added {
+    use crate::place::Place;
+
+    pub trait Added {
+        fn of(place: &Place) -> Self;
+    }
+}
+
+pub(crate) use added::Added;
+
+impl<Out> Added for StepRef<Out> {
+    fn of(place: &Place) -> Self {
         Self { id: place.id, name: place.name, flow: place.flow.id, output: PhantomData }
     }
+}
 
+impl<Out> StepRef<Out> {
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -65,7 +78,7 @@ impl<Out> fmt::Debug for StepRef<Out> {
 
 /// A step that is being described. It is part of the workflow once it is [added](Self::add).
 #[must_use = "a step is part of its workflow once it is added"]
-pub struct StepBuilder<'f, In, Out> {
+pub struct StepBuilder<'f, In, Out, Ref = StepRef<Out>> {
     flow: &'f mut Builder<In>,
     place: Place,
     service: Service,
@@ -77,16 +90,18 @@ pub struct StepBuilder<'f, In, Out> {
     undo_recovery: Option<Recovery>,
     condition: Option<Condition>,
     done: Option<Done>,
-    output: PhantomData<fn() -> Out>,
+    pub(crate) list: Option<List>,
+    output: PhantomData<fn() -> (Out, Ref)>,
 }
 
 /// How long an undo may take where nothing is said.
 const UNDO_WITHIN: Duration = Duration::from_secs(60);
 
-impl<'f, In, Out> StepBuilder<'f, In, Out>
+impl<'f, In, Out, Ref> StepBuilder<'f, In, Out, Ref>
 where
     In: DeserializeOwned + Send + Sync + 'static,
     Out: Serialize + DeserializeOwned + Send + 'static,
+    Ref: Added,
 {
     pub(crate) fn new(
         flow: &'f mut Builder<In>,
@@ -106,6 +121,7 @@ where
             undo_recovery: None,
             condition: None,
             done: None,
+            list: None,
             output: PhantomData,
         }
     }
@@ -289,7 +305,7 @@ where
     }
 
     /// Makes it part of the workflow.
-    pub fn add(self) -> StepRef<Out> {
+    pub fn add(self) -> Ref {
         let mut step = self.step;
         if self.undo.is_some() {
             step = step.undo(self.undo_within);
@@ -300,14 +316,24 @@ where
                 step = step.undo_recovery(recovery);
             }
         }
-        let (condition, done) = (self.condition, self.done);
-        let code = Code { condition, undo: self.undo, done, ..Code::new(self.run) };
+        let (condition, done, list) = (self.condition, self.done, self.list);
+        let code = Code { condition, undo: self.undo, done, list, ..Code::new(self.run) };
         self.flow.add(step, code, self.service);
-        StepRef::new(&self.place)
+        Ref::of(&self.place)
+    }
+
+    /// Changes what the step says.
+    pub(crate) fn with_step(mut self, change: impl FnOnce(Step) -> Step) -> Self {
+        self.step = change(self.step);
+        self
+    }
+
+    pub(crate) fn said(&self) -> &Step {
+        &self.step
     }
 }
 
-impl<In, Out> fmt::Debug for StepBuilder<'_, In, Out> {
+impl<In, Out, Ref> fmt::Debug for StepBuilder<'_, In, Out, Ref> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepBuilder").field("step", &self.step).finish_non_exhaustive()
     }
@@ -392,7 +418,7 @@ fn own_output<Out: DeserializeOwned>(work: &Work) -> Result<Out, Fault> {
     serde_json::from_slice(bytes).map_err(|error| bad("the output", &error))
 }
 
-fn failed(fault: Fault) -> Answered {
+pub(crate) fn failed(fault: Fault) -> Answered {
     Box::pin(std::future::ready(Err(fault)))
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{Cause, Definition, Record, Since, StepId, StepState, TaskState, UndoState, Why};
+use steadfast_engine::{Cause, Definition, Fan, Record, Since, StepId, StepState, TaskState, UndoState, Why};
 use steadfast_runtime::{Node, Request, Rested};
 use steadfast_store::{Entry, PayloadKey, Stored, TaskId};
 
@@ -120,7 +120,9 @@ impl<Out> Task<Out> {
         for (id, _) in stored.task.rows().filter(|(_, record)| under_way(record)) {
             let progress = self.node.progress(self.id, id).await?;
             let text = progress.map(|json| String::from_utf8_lossy(&json).into_owned());
-            status.steps[id.ordinal()].progress = text;
+            if let Some(step) = status.steps.get_mut(id.ordinal()) {
+                step.progress = text;
+            }
         }
         Ok(status)
     }
@@ -270,6 +272,8 @@ pub struct StepStatus {
     pub last_failure: Option<Arc<str>>,
     /// How far it has come, as JSON, if an attempt has said so; `None` once it has ended.
     pub progress: Option<String>,
+    /// How far it has come with its items, if it is made for each item of a list and that is known.
+    pub items: Option<Fan>,
 }
 
 /// The workflow of a task, if this program knows it in the version and shape that the task has.
@@ -284,8 +288,11 @@ impl Status {
             Some(definition) => definition.step(id).name().to_owned(),
             None => format!("step {}", id.ordinal()),
         };
-        let steps = stored.task.rows().map(|(id, record)| StepStatus {
+        let fan = |id: StepId| stored.task.head().fan(id).copied();
+        let steps = stored.task.rows().filter(|(id, _)| id.item().is_none());
+        let steps = steps.map(|(id, record)| StepStatus {
             name: name(id),
+            items: fan(id),
             state: record.state,
             undo: record.undo,
             attempt: record.attempt,

@@ -11,7 +11,7 @@ use steadfast_runtime::{Code, Condition, Known, Service, Until};
 
 use crate::context::Seen;
 use crate::place::Place;
-use crate::step::{StepRef, names};
+use crate::step::{Added as _, StepRef, names};
 use crate::steps::Steps;
 use crate::workflow::Builder;
 
@@ -113,7 +113,7 @@ where
     pub fn add(self) -> StepRef<Out> {
         let code = Code { condition: self.condition, until: self.until, ..Code::waits() };
         self.flow.add(self.step, code, Service::none());
-        StepRef::new(&self.place)
+        StepRef::of(&self.place)
     }
 }
 

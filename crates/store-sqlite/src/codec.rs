@@ -12,8 +12,10 @@ use before::Grown;
 /// The first byte of everything packed: the form that follows.
 const FORM: u8 = 1;
 /// The form that has beside it what only some tasks and steps have: to those that do not, it costs nothing.
-const WITH_MORE: u8 = 3;
-/// The same before operators could touch a task: read, and never written.
+const WITH_MORE: u8 = 4;
+/// The same before there were lists: read, and never written.
+const WITH_MORE_THREE: u8 = 3;
+/// The same before operators could touch a task.
 const WITH_MORE_TWO: u8 = 2;
 
 /// What a write did, as it is read from the history.
@@ -120,6 +122,8 @@ fn unpack<T: DeserializeOwned, M: Grown>(bytes: &[u8]) -> rusqlite::Result<(T, O
         Some((&FORM, packed)) => postcard::from_bytes(packed).map(|value| (value, None)),
         Some((&WITH_MORE, packed)) => postcard::take_from_bytes(packed)
             .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes(packed)?)))),
+        Some((&WITH_MORE_THREE, packed)) => postcard::take_from_bytes(packed)
+            .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes::<M::Three>(packed)?.into())))),
         Some((&WITH_MORE_TWO, packed)) => postcard::take_from_bytes(packed)
             .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes::<M::Two>(packed)?.into())))),
         _ => return Err(bad(Box::new(FromSqlError::InvalidType))),
@@ -135,7 +139,7 @@ pub(crate) fn id(bits: u128) -> [u8; 16] {
 mod tests {
     use std::time::Duration;
 
-    use steadfast_engine::{Definition, Step, Task};
+    use steadfast_engine::{Definition, Fan, Step, Task};
 
     use super::*;
 
@@ -155,6 +159,17 @@ mod tests {
         head.more = Some(Box::new(HeadMore {
             start_at: Some(Time::from_millis(7)),
             seen: vec!["id".into()],
+            fans: vec![Fan {
+                step,
+                first: 100,
+                count: 7,
+                next: 6,
+                busy: 1,
+                done: 3,
+                failed: 2,
+                back: 5,
+                stuck: 4,
+            }],
             ..HeadMore::default()
         }));
         let more = RecordMore { since: Some(Time::from_millis(3)), rounds: 2, ..RecordMore::default() };
@@ -170,7 +185,7 @@ mod tests {
 
     #[test]
     fn another_form_is_refused() {
-        for bytes in [&[][..], &[0], &[4, 0], &[WITH_MORE, 0]] {
+        for bytes in [&[][..], &[0], &[5, 0], &[WITH_MORE, 0]] {
             assert!(unpack_head(bytes).is_err(), "{bytes:?}");
         }
     }

@@ -48,11 +48,15 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
     if stored == 0 {
         return seen(transaction, new);
     }
-    for (step, record) in new.task.rows() {
+    for (step, record) in new.task.all_rows() {
         insert_step(transaction, task, step, record)?;
     }
     let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
-    transaction.prepare_cached(sql)?.execute(params![task, INPUT, &*new.input])?;
+    let mut insert = transaction.prepare_cached(sql)?;
+    insert.execute(params![task, INPUT, &*new.input])?;
+    for (step, output) in &new.outputs {
+        insert.execute(params![task, ordinal(*step), &**output])?;
+    }
     for message in &new.messages {
         outbox::send(transaction, message, now)?;
     }
@@ -208,7 +212,7 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
                mail_last, mail_read, parked_on, priority
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
-    let steps = steps(transaction, task)?;
+    let (steps, items) = steps(transaction, task)?;
     let read = |row: &Row<'_>| {
         let head: Head = unpack_head(&row.get::<_, Vec<u8>>(4)?)?;
         Ok(Stored {
@@ -219,7 +223,7 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
             shape: row.get::<_, i64>(10)?.cast_unsigned(),
             key: row.get::<_, Option<String>>(3)?.map(Arc::from),
             priority: row.get(14)?,
-            task: Task::from_rows(head, steps),
+            task: Task::from_rows(head, steps, items),
             epoch: row.get::<_, i64>(5)?.unsigned_abs(),
             revision: row.get::<_, i64>(6)?.unsigned_abs(),
             owner: row
@@ -235,10 +239,20 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
     find.query_row([id(task.as_u128())], read).optional()
 }
 
-fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Record>> {
-    let mut find =
-        transaction.prepare_cached("SELECT record FROM steadfast_steps WHERE task = ? ORDER BY ordinal")?;
-    find.query_map([id(task.as_u128())], |row| unpack_record(&row.get::<_, Vec<u8>>(0)?))?.collect()
+/// The rows of all steps, and those of items that have begun.
+fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<(Vec<Record>, Vec<(StepId, Record)>)> {
+    let sql = "SELECT record, ordinal FROM steadfast_steps WHERE task = ? ORDER BY ordinal";
+    let mut find = transaction.prepare_cached(sql)?;
+    let read =
+        |row: &Row<'_>| Ok((StepId::at(row.get::<_, u16>(1)?), unpack_record(&row.get::<_, Vec<u8>>(0)?)?));
+    let (mut steps, mut items) = (Vec::new(), Vec::new());
+    for row in find.query_map([id(task.as_u128())], read)? {
+        match row? {
+            (step, record) if step.item().is_some() => items.push((step, record)),
+            (_, record) => steps.push(record),
+        }
+    }
+    Ok((steps, items))
 }
 
 pub(crate) fn payload(transaction: &Connection, key: PayloadKey) -> rusqlite::Result<Option<Payload>> {

@@ -124,8 +124,11 @@ pub(crate) fn insert_step(
     insert.execute(params![task, ordinal(step), record.attempt, due, pack_record(record)?]).map(drop)
 }
 
-/// Writes the row of a step, which is there since its task was submitted.
+/// Writes the row of a step, which is there since its task was submitted, or of an item, which is there since it began.
 fn put_step(transaction: &Connection, task: [u8; 16], step: StepId, record: &Record) -> rusqlite::Result<()> {
+    if step.item().is_some() {
+        return put_item(transaction, task, step, record);
+    }
     let sql = "UPDATE steadfast_steps SET attempt = ?3, complete_by_ms = ?4, record = ?5
                WHERE task = ?1 AND ordinal = ?2";
     let due = record.complete_by.map(millis);
@@ -134,6 +137,14 @@ fn put_step(transaction: &Connection, task: [u8; 16], step: StepId, record: &Rec
         1 => Ok(()),
         other => Err(rusqlite::Error::StatementChangedRows(other)),
     }
+}
+
+fn put_item(transaction: &Connection, task: [u8; 16], item: StepId, record: &Record) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO steadfast_steps (task, ordinal, attempt, complete_by_ms, record) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (task, ordinal) DO UPDATE SET attempt = ?3, complete_by_ms = ?4, record = ?5";
+    let due = record.complete_by.map(millis);
+    let mut put = transaction.prepare_cached(sql)?;
+    put.execute(params![task, ordinal(item), record.attempt, due, pack_record(record)?]).map(drop)
 }
 
 pub(crate) fn history(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Entry>> {

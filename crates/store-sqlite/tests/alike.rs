@@ -119,6 +119,8 @@ impl Both {
         let priority = self.rng.i8(-1..2);
         let (now, later) = (self.clock.now(), self.rng.u64(0..20).saturating_sub(14));
         let task = Task::starting_at(&self.definition, now, now + s(later));
+        let outputs = (self.rng.u8(0..4) == 0).then(|| (StepId::at(1), self.text()));
+        let outputs = outputs.into_iter().collect();
         Submission {
             id,
             namespace,
@@ -131,6 +133,7 @@ impl Both {
             task,
             owner,
             messages: self.messages(),
+            outputs,
         }
     }
 

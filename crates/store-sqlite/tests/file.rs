@@ -43,6 +43,7 @@ fn submission(now: Time) -> Submission {
         task: Task::new(&workflow(), now),
         owner: Some(NODE),
         messages: Vec::new(),
+        outputs: Vec::new(),
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Submission {
     pub owner: Option<NodeId>,
     /// What is to be told of it: stored with it, or not at all. Empty for all but those that end as they begin.
     pub messages: Vec<Outgoing>,
+    /// Outputs of steps that are over as it begins, and lists. Most have none.
+    pub outputs: Vec<(StepId, Payload)>,
 }
 
 impl Submission {
@@ -47,6 +49,7 @@ impl Submission {
     pub fn check(&self) -> Result<(), Error> {
         check_size("an input", self.input.len(), MAX_PAYLOAD)?;
         check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)?;
+        self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))?;
         self.messages.iter().try_for_each(Outgoing::check)
     }
 }

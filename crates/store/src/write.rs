@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Head, MAX_STEPS, Plan, Record, StepId, Time};
+use steadfast_engine::{Head, Plan, Record, StepId, Time};
 
 use crate::MAX_PAYLOAD;
 use crate::audit::Audit;
@@ -61,8 +61,7 @@ impl Write {
     /// hours tells of itself each second, and their histories would grow for ever.
     #[must_use]
     pub fn has_entry(&self) -> bool {
-        let is_output = |step: &StepId| step.ordinal() < MAX_STEPS;
-        let outputs = self.outputs.iter().any(|(step, _)| is_output(step));
+        let outputs = self.outputs.iter().any(|(step, _)| step.is_made());
         let says = self.head.is_some() || !self.steps.is_empty() || outputs || self.mail_read.is_some();
         says || self.outputs.is_empty() && !matches!(self.hold, Hold::Release(_))
     }

@@ -79,10 +79,12 @@ impl<'a> Draft<'a> {
 
     /// A step, or its undo, could run: it asks for a place at its service, or begins to wait if it calls none.
     pub(super) fn make_ready(&mut self, id: StepId) {
-        match self.definition.step(id).wait() {
-            Some(Wait::Time(Some(time))) => self.wait_until(id, self.now + *time),
+        let step = self.rules(id);
+        match step.wait().cloned() {
+            Some(Wait::Time(Some(time))) => self.wait_until(id, self.now + time),
             Some(Wait::Time(None)) => self.ask(Ask::Until(id)),
-            Some(Wait::Signal { timeout, .. }) => self.wait_for_signal(id, *timeout),
+            Some(Wait::Signal { timeout, .. }) => self.wait_for_signal(id, timeout),
+            None if step.fans_out().is_some() && id.item().is_none() => self.make_items_ready(id),
             None => {
                 self.turn(id, Turn::Ready);
                 self.ask(Ask::Permit(id));
@@ -137,7 +139,8 @@ impl<'a> Draft<'a> {
         if matches!(self.head.state, TaskState::Running | TaskState::Waiting) {
             let idle = self.head.running == 0 && self.head.ready == 0 && self.head.resting > 0;
             // What a condition or a time is asked for is not known to be waiting.
-            let asked = self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_) | Ask::Until(_)));
+            let asked =
+                self.asks.iter().any(|ask| matches!(ask, Ask::Condition(_) | Ask::Until(_) | Ask::List(_)));
             self.head.state = if idle && !asked { TaskState::Waiting } else { TaskState::Running };
         }
         self.stay_paused();

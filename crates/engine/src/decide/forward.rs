@@ -76,11 +76,12 @@ impl Draft<'_> {
         if deadline.is_some_and(|time| self.now >= time) {
             return Err(Ignored::NotNow);
         }
-        let step = self.definition.step(id);
-        let complete_by = (self.now + step.time()).min(deadline.unwrap_or(Time::from_millis(u64::MAX)));
+        let step = self.rules(id);
+        let (within, most) = (step.time(), step.most_calls());
+        let complete_by = (self.now + within).min(deadline.unwrap_or(Time::from_millis(u64::MAX)));
         self.turn(id, Turn::Running(complete_by));
         let record = self.record(id);
-        let calls_left = step.most_calls().map(|most| most.saturating_sub(record.calls));
+        let calls_left = most.map(|most| most.saturating_sub(record.calls));
         let (attempt, round, series) = (record.attempt, record.rounds(), record.series());
         self.dispatch(Dispatch { step: id, undo: false, attempt, round, series, complete_by, calls_left });
         Ok(())
@@ -91,12 +92,15 @@ impl Draft<'_> {
     /// It is done.
     pub(super) fn completed(&mut self, id: StepId) {
         self.turn(id, Turn::Ended(StepState::Completed));
+        if id.item().is_some() {
+            return self.item_ended(id);
+        }
         self.pass_no_return(id);
         self.settled(id);
     }
 
     pub(super) fn failed(&mut self, id: StepId, failure: &Failure) {
-        let one_key = self.definition.step(id).is_idempotent();
+        let one_key = self.rules(id).is_idempotent();
         self.change(id, |record| {
             record.failures = record.failures.saturating_add(1);
             record.calls = record.calls.saturating_add(failure.calls);
@@ -139,7 +143,7 @@ impl Draft<'_> {
             record.last_failure = Some(Arc::from(why));
         });
         self.pass_no_return(id);
-        let (failures, recovery) = (self.record(id).failures, self.definition.step(id).recoveries());
+        let (failures, recovery) = (self.record(id).failures, self.rules(id).recoveries());
         if !self.may_repeat(id) || failures >= recovery.last {
             self.give_up(id);
         } else if failures > recovery.at_once {
@@ -161,7 +165,7 @@ impl Draft<'_> {
 
     /// Whether another attempt is allowed at all.
     fn may_repeat(&self, id: StepId) -> bool {
-        let (step, record) = (self.definition.step(id), self.record(id));
+        let (step, record) = (self.rules(id), self.record(id));
         self.head().ending.is_none()
             && (step.is_idempotent() || !record.may_have_happened)
             && step.most_calls().is_none_or(|most| record.calls < most)
@@ -176,6 +180,9 @@ impl Draft<'_> {
 
     /// A step that is not tried again, and what that means for the task.
     pub(super) fn give_up(&mut self, id: StepId) {
+        if id.item().is_some() {
+            return self.give_item_up(id);
+        }
         let step = self.definition.step(id);
         let (means, unknown) = (step.failure_means(), self.record(id).may_have_happened);
         let goes_on = means == OnFailure::Continue && (step.is_idempotent() || !unknown);
@@ -203,7 +210,7 @@ impl Draft<'_> {
     }
 
     fn pass_no_return(&mut self, id: StepId) {
-        if self.definition.step(id).is_point_of_no_return() {
+        if self.rules(id).is_point_of_no_return() {
             self.head_mut().no_return = true;
         }
     }
@@ -245,7 +252,7 @@ impl Draft<'_> {
     }
 
     /// Goes on with the end once nothing runs any more.
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         if self.head().running > 0 {
             return;
         }
@@ -257,13 +264,17 @@ impl Draft<'_> {
         }
         ending.drained = true;
         match ending.end {
-            End::Fail => self.head_mut().state = TaskState::Failed,
+            End::Fail => {
+                self.put_items_back();
+                self.head_mut().state = TaskState::Failed;
+            }
             End::Undo => self.plan_undo(),
         }
     }
 
     /// A step that has not ended and will not run: it may have happened all the same.
     pub(super) fn close(&mut self, id: StepId) {
+        self.close_items(id);
         let record = self.record(id);
         let open = matches!(
             record.state,

@@ -4,6 +4,7 @@
 //! so. It looks only at what changes: its cost does not grow with the steps that do not.
 
 mod draft;
+mod each;
 mod forward;
 mod notice;
 mod operate;
@@ -29,6 +30,7 @@ pub fn decide(definition: &Definition, task: &Task, event: &Event, now: Time) ->
     let done = match event {
         Event::Asked { action, by, why } => draft.asked(*action, by, why),
         _ if task.state().is_at_rest() => Err(Ignored::Ended),
+        _ if event.step().is_some_and(|id| !task.knows(definition, id)) => Err(Ignored::NoSuchStep),
         _ => draft.follow(event),
     };
     match done {
@@ -55,6 +57,7 @@ impl Draft<'_> {
             Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
             Event::CutOff { step, attempt } => self.cut_off(*step, *attempt),
             Event::Until { step, at } => self.until(*step, *at),
+            Event::Listed { step, items } => self.listed(*step, *items),
             Event::Signalled { signal, id } => self.signalled(signal, id.as_ref()),
             Event::Taken { step } => self.taken(*step),
             Event::Progressed { step, attempt } => self.progressed(*step, *attempt),
@@ -86,7 +89,8 @@ impl Draft<'_> {
     /// Asks for whatever the task waits for, and begins what has its turn.
     fn ask_for_all(&mut self) {
         let ending = self.head().ending.is_some();
-        for id in self.definition.ids() {
+        let items: Vec<_> = self.task().rows().map(|(id, _)| id).filter(|id| id.item().is_some()).collect();
+        for id in self.definition.ids().chain(items) {
             let record = self.record(id);
             match (record.undo, record.state) {
                 (UndoState::Ready, _) => self.ask(Ask::Permit(id)),
@@ -98,7 +102,10 @@ impl Draft<'_> {
                 (UndoState::None, StepState::Pending) if !ending && self.is_unlocked(id) => {
                     self.have_its_turn(id);
                 }
-                (UndoState::None, StepState::Waiting) if !ending => self.ask_for_kept(id),
+                (UndoState::None, StepState::Waiting) if !ending && id.item().is_none() => {
+                    self.ask_for_kept(id);
+                    self.advance(id);
+                }
                 _ => {}
             }
         }
@@ -140,8 +147,8 @@ impl Draft<'_> {
             return Err(Ignored::NotDue);
         }
         self.must_go_on(id)?;
-        match self.definition.step(id).wait() {
-            Some(wait) => self.wait_is_over(id, wait),
+        match self.rules(id).wait().cloned() {
+            Some(wait) => self.wait_is_over(id, &wait),
             None => {
                 self.make_ready(id);
                 Ok(())
@@ -181,7 +188,7 @@ impl Draft<'_> {
             return Err(Ignored::Late);
         }
         match (record.is_undoing(), answer) {
-            (false, Answer::NotYet) if self.definition.step(id).repeats().is_some() => self.not_yet(id),
+            (false, Answer::NotYet) if self.rules(id).repeats().is_some() => self.not_yet(id),
             (false, Answer::Completed | Answer::NotYet) => {
                 self.keeps = Some(id);
                 self.completed(id);
@@ -228,7 +235,10 @@ impl Draft<'_> {
             (true, false) => self.undo_silent(id, OWNER_DIED),
             (false, true) => {
                 self.unknown(id);
-                self.end(End::Fail, Cause::OwnerDied(id));
+                match self.head().fan_of(id).map(|fan| fan.step) {
+                    Some(step) => self.items_failed(id, End::Fail, Cause::OwnerDied(step)),
+                    None => self.end(End::Fail, Cause::OwnerDied(id)),
+                }
             }
             (false, false) => self.silent(id, OWNER_DIED),
         }

@@ -53,10 +53,12 @@ impl Draft<'_> {
             StepState::Pending => return Err(Ignored::NotItsTurn),
             StepState::Ready if !edited && !self.has_failed() => return Err(Ignored::GoesOn),
             // It waits by its definition: there is no attempt that could come sooner.
-            StepState::Waiting if step.wait().is_some() => return Err(Ignored::GoesOn),
+            StepState::Waiting if step.wait().is_some() || step.fans_out().is_some() => {
+                return Err(Ignored::GoesOn);
+            }
             _ => {}
         }
-        if record.may_have_happened && !did_not_happen && (edited || !step.is_idempotent()) {
+        if self.is_unclear(id) && !did_not_happen && (edited || !step.is_idempotent()) {
             return Err(Ignored::MayHaveHappened);
         }
         self.take_up();
@@ -84,6 +86,9 @@ impl Draft<'_> {
 
     /// The failures of a step are forgotten.
     fn begin_anew(&mut self, id: StepId, edited: bool, did_not_happen: bool) {
+        for item in self.given_up_items(id) {
+            self.begin_anew(item, edited, did_not_happen);
+        }
         self.change(id, |record| {
             (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
             record.may_have_happened &= !did_not_happen;
@@ -113,8 +118,11 @@ impl Draft<'_> {
             });
         }
         self.take_up();
+        self.skip_items(id);
+        // Where the items were to be undone one by one, nobody but an operator can undo what was done in their place.
+        let is_whole = happened && self.definition.step(id).fans_out().is_some();
         self.change(id, |record| {
-            record.may_have_happened = false;
+            record.may_have_happened = is_whole;
             record.change_more(|more| more.by_hand = true);
         });
         self.keeps = Some(id);
@@ -163,7 +171,7 @@ impl Draft<'_> {
     /// The step has not ended, and nothing of it runs.
     fn must_be_open(&self, id: StepId) -> Followed {
         let (step, record) = (self.definition.step(id), self.record(id));
-        match record.is_running() {
+        match record.is_running() || self.items_run(id) {
             true => Err(Ignored::StepRuns),
             false if record.is_settled(step) => Err(Ignored::StepEnded),
             false => Ok(()),
@@ -236,8 +244,7 @@ impl Draft<'_> {
     fn retry_all(&mut self) -> Followed {
         self.must_have_time()?;
         let failed: Vec<_> = self.left_behind().collect();
-        let unclear =
-            |id: &StepId| self.record(*id).may_have_happened && !self.definition.step(*id).is_idempotent();
+        let unclear = |id: &StepId| self.is_unclear(*id) && !self.definition.step(*id).is_idempotent();
         if failed.iter().any(unclear) {
             return Err(Ignored::MayHaveHappened);
         }
@@ -276,9 +283,10 @@ impl Draft<'_> {
 
     fn retry_undo(&mut self, id: StepId, happened: bool) -> Followed {
         self.must_be_stuck(id)?;
-        if self.record(id).state == StepState::Unknown && !happened {
+        if self.is_stuck_unclear(id) && !happened {
             return Err(Ignored::MayHaveHappened);
         }
+        self.unstick_items(id, happened);
         self.undo_again(id);
         self.finish_undo();
         Ok(())
@@ -288,13 +296,16 @@ impl Draft<'_> {
     fn retry_undos(&mut self) -> Followed {
         let stuck = |id: &StepId| {
             let record = self.record(*id);
-            record.undo == UndoState::Failed && record.state != StepState::Unknown
+            record.undo == UndoState::Failed && !self.is_stuck_unclear(*id)
         };
         let stuck: Vec<_> = self.definition.ids().filter(stuck).collect();
         if stuck.is_empty() {
             return Err(Ignored::MayHaveHappened);
         }
-        stuck.into_iter().for_each(|id| self.undo_again(id));
+        for id in stuck {
+            self.unstick_items(id, false);
+            self.undo_again(id);
+        }
         self.finish_undo();
         Ok(())
     }
@@ -310,6 +321,7 @@ impl Draft<'_> {
         self.must_be_stuck(id)?;
         self.change(id, |record| record.change_more(|more| more.by_hand = true));
         self.head_mut().state = TaskState::Undoing;
+        self.take_items_as_undone(id);
         self.undone(id);
         Ok(())
     }

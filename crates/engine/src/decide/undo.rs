@@ -46,6 +46,9 @@ impl Draft<'_> {
 
     /// Whether a step has to be undone: what completed, and what may have happened.
     fn mark(&mut self, id: StepId) -> bool {
+        if self.definition.step(id).fans_out().is_some() {
+            return self.mark_items(id);
+        }
         let (step, record) = (self.definition.step(id), self.record(id));
         match (record.undo, record.state) {
             (UndoState::Done, _) => return false,
@@ -83,6 +86,9 @@ impl Draft<'_> {
     /// Begins the undo of a step if everything that came after it is undone, at whatever distance.
     pub(super) fn try_undo(&mut self, id: StepId) {
         if self.record(id).undo == UndoState::Pending && self.is_free(id) {
+            if self.definition.step(id).fans_out().is_some() {
+                return self.undo_items(id);
+            }
             self.turn(id, Turn::Undo(UndoState::Pending, StepState::Undoing));
             self.make_ready(id);
         }
@@ -111,11 +117,8 @@ impl Draft<'_> {
     }
 
     pub(super) fn begin_undo(&mut self, id: StepId) -> Followed {
-        let within = self
-            .definition
-            .step(id)
-            .undo_settings()
-            .map_or_else(Default::default, |undo| undo.complete_within);
+        let within =
+            self.rules(id).undo_settings().map_or_else(Default::default, |undo| undo.complete_within);
         let complete_by = self.now + within;
         self.turn(id, Turn::Running(complete_by));
         let (attempt, series) = (self.record(id).attempt, self.record(id).series());
@@ -126,6 +129,9 @@ impl Draft<'_> {
 
     pub(super) fn undone(&mut self, id: StepId) {
         self.turn(id, Turn::Undo(UndoState::Done, StepState::Undone));
+        if id.item().is_some() {
+            return self.item_undone(id);
+        }
         let head = self.head_mut();
         head.open = head.open.saturating_sub(1);
         let mut next = vec![id];
@@ -163,7 +169,7 @@ impl Draft<'_> {
             record.last_failure = Some(Arc::from(why));
             record.failures
         });
-        let recovery = self.definition.step(id).undo_settings().map(|undo| undo.recovery).unwrap_or_default();
+        let recovery = self.rules(id).undo_settings().map(|undo| undo.recovery).unwrap_or_default();
         if failures >= recovery.last {
             self.give_undo_up(id);
         } else if failures > recovery.at_once {
@@ -183,14 +189,21 @@ impl Draft<'_> {
     /// An undo that keeps failing is an operator's. What does not wait for it goes on.
     pub(super) fn give_undo_up(&mut self, id: StepId) {
         self.turn(id, Turn::Undo(UndoState::Failed, StepState::UndoFailed));
+        if id.item().is_some() {
+            return self.item_undone(id);
+        }
         self.finish_undo();
     }
 
     /// Ends the task once nothing can go on: undone as a whole, or in an operator's hands.
     pub(super) fn finish_undo(&mut self) {
         let head = self.head_mut();
-        if head.running == 0 && head.ready == 0 && head.resting == 0 {
-            head.state = if head.open == 0 { TaskState::Undone } else { TaskState::Failed };
-        }
+        let idle = head.running == 0 && head.ready == 0 && head.resting == 0;
+        head.state = match head.open {
+            0 if idle => TaskState::Undone,
+            _ if idle => TaskState::Failed,
+            // Some steps can end at once, before the others have begun.
+            _ => TaskState::Undoing,
+        };
     }
 }

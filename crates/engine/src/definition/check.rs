@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::{Builder, MAX_NAME, MAX_STEPS, OnFailure, Step, StepId, Wait};
+use super::{Builder, MAX_AT_A_TIME, MAX_NAME, MAX_STEPS, OnFailure, Step, StepId, Wait};
 
 /// The longest time that a step or task may have: beyond a year it is no limit but a mistake.
 const MAX_TIME: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -62,6 +62,7 @@ pub(super) fn check(workflow: &Builder) -> Result<Vec<Vec<StepId>>, Invalid> {
     for step in &workflow.steps {
         found.step(step);
         found.repeat(step, workflow.complete_within.is_some());
+        found.each(step);
     }
     let before = found.order(&workflow.steps);
     if found.problems.is_empty() {
@@ -190,10 +191,14 @@ impl Found {
         let calls = step.undo.is_some()
             || step.max_calls.is_some()
             || step.repeat.is_some()
+            || step.each.is_some()
             || step.heartbeat_within.is_some()
             || !step.idempotent;
         if calls {
-            self.add(place, "it waits and calls nothing: remove its undo, calls, rounds and heartbeats");
+            self.add(
+                place,
+                "it waits and calls nothing: remove its undo, calls, rounds, items and heartbeats",
+            );
         }
     }
 
@@ -215,6 +220,28 @@ impl Found {
                 &place,
                 "it is repeated, and each round is a call of its own that one undo does not take back: leave to a step \
                  behind it what has to be undone or cannot be",
+            );
+        }
+    }
+
+    fn each(&mut self, step: &Step) {
+        let (Some(each), place) = (step.each, place(step)) else { return };
+        if each.at_a_time == 0 || each.at_a_time > MAX_AT_A_TIME {
+            self.add(&place, format!("at_a_time is {}: give 1 to {MAX_AT_A_TIME}", each.at_a_time));
+        }
+        if step.repeat.is_some() {
+            self.add(&place, "it is made for each item and repeated: leave one of the two to another step");
+        }
+        if step.point_of_no_return {
+            self.add(
+                &place,
+                "it is made for each item, and a part of them is no point of no return: add a step behind it that is one",
+            );
+        }
+        if step.on_failure == Some(OnFailure::Continue) {
+            self.add(
+                &place,
+                "it is made for each item, and goes on when it has failed: say how many failed items it tolerates",
             );
         }
     }

@@ -4,6 +4,7 @@
 
 mod builder;
 mod check;
+mod each;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub use builder::Builder;
 pub(crate) use check::bad_name;
 pub use check::{Invalid, Problem};
+pub use each::{CHUNK, Each, MAX_AT_A_TIME, MAX_ITEMS};
 pub use step::{OnFailure, Recovery, Step, Undo};
 pub use wait::{Repeat, Wait};
 
@@ -51,10 +53,13 @@ impl StepId {
         Self(BEYOND.saturating_add(slot))
     }
 
-    /// A place beyond all steps, where the progress of a step is stored.
+    /// A place beyond all steps, where the progress of a step or an item is stored.
     #[must_use]
     pub const fn of_progress(step: Self) -> Self {
-        Self((2 * BEYOND).saturating_add(step.0))
+        match step.item() {
+            Some(item) => Self::of_items_progress(item),
+            None => Self((2 * BEYOND).saturating_add(step.0)),
+        }
     }
 
     /// A place beyond all steps, where the input is stored that a step has in the place of the task's.
@@ -161,6 +166,7 @@ impl Definition {
                 Some(Wait::Time(_)) => mix(b"time"),
                 Some(Wait::Signal { signal, .. }) => mix(format!("signal {signal}").as_bytes()),
                 None if step.repeats().is_some() => mix(b"repeat"),
+                None if step.fans_out().is_some() => mix(b"each"),
                 None => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Repeat, Wait};
+use super::{Each, Repeat, Wait};
 
 /// How long an attempt may take when nothing is said.
 const COMPLETE_WITHIN: Duration = Duration::from_secs(60);
@@ -26,6 +26,7 @@ pub struct Step {
     pub(super) recovery: Recovery,
     pub(super) waits: Option<Wait>,
     pub(super) repeat: Option<Repeat>,
+    pub(super) each: Option<Each>,
     pub(super) heartbeat_within: Option<Duration>,
 }
 
@@ -99,6 +100,7 @@ impl Step {
             recovery: Recovery::default(),
             waits: None,
             repeat: None,
+            each: None,
             heartbeat_within: None,
         }
     }

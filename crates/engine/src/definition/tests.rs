@@ -84,7 +84,7 @@ fn each_mistake_is_refused_with_its_place_and_what_to_do() {
         ),
         (
             vec![Step::wait_until("a").heartbeat_within(s(1))],
-            "step `a`: it waits and calls nothing: remove its undo, calls, rounds and heartbeats",
+            "step `a`: it waits and calls nothing: remove its undo, calls, rounds, items and heartbeats",
         ),
         (vec![read("a").heartbeat_within(s(0))], "step `a`: heartbeat_within is zero: give a time above 0"),
         (

@@ -1,6 +1,6 @@
 //! Whether a task's rows agree with each other and with its workflow: for whoever reads them back, and for tests.
 
-use super::{Busy, End, StepState, Task, TaskState, UndoState};
+use super::{Busy, End, Record, StepState, Task, TaskState, UndoState};
 use crate::definition::{Definition, StepId, Wait};
 
 impl Task {
@@ -16,11 +16,12 @@ impl Task {
         definition.ids().try_for_each(|id| self.check_step(definition, id))?;
         definition.ids().try_for_each(|id| self.check_wait(definition, id))?;
         self.check_more(definition)?;
+        self.check_items(definition)?;
         self.check_end(definition)
     }
 
     fn check_counts(&self, definition: &Definition) -> Result<(), String> {
-        let busy = |wanted| self.steps.iter().filter(|record| record.busy() == wanted).count();
+        let busy = |wanted| self.rows().filter(|(_, record)| record.busy() == wanted).count();
         let is_open = |id: &StepId| match self.undo_has_begun() {
             true => !matches!(self.step(*id).undo, UndoState::None | UndoState::Done),
             false => !self.is_settled(definition, *id),
@@ -57,6 +58,26 @@ impl Task {
     fn check_step(&self, definition: &Definition, id: StepId) -> Result<(), String> {
         let (record, name) = (self.step(id), definition.step(id).name());
         let wrong = |what: &str| Err(format!("step `{name}`: {what}"));
+        self.check_row(definition, id)?;
+        let begun = !matches!(record.state, StepState::Pending | StepState::Skipped);
+        let locked = |earlier: &StepId| !self.is_settled(definition, *earlier);
+        if begun
+            && record.undo == UndoState::None
+            && self.head.ending.is_none()
+            && let Some(earlier) = definition.before(id).iter().find(|earlier| locked(earlier))
+        {
+            return wrong(&format!("it began before `{}` had ended", definition.step(*earlier).name()));
+        }
+        Ok(())
+    }
+
+    /// The row of a step or of an item by itself.
+    fn check_row(&self, definition: &Definition, id: StepId) -> Result<(), String> {
+        let (record, step) = (self.step(id), self.rules(definition, id));
+        let wrong = |what: &str| match self.head.fan_of(id).and_then(|fan| fan.place_of(id)) {
+            Some(item) => Err(format!("step `{}`, item {item}: {what}", step.name())),
+            None => Err(format!("step `{}`: {what}", step.name())),
+        };
         if record.is_running() != record.complete_by.is_some() {
             return wrong("what runs, and nothing else, has a complete-by");
         }
@@ -72,17 +93,8 @@ impl Task {
         if record.undo != UndoState::None && !self.undo_has_begun() {
             return wrong("its undo has begun, and the task's has not");
         }
-        if record.undo != UndoState::None && definition.step(id).undo_settings().is_none() {
+        if record.undo != UndoState::None && step.undo_settings().is_none() {
             return wrong("it is undone, and has no undo");
-        }
-        let begun = !matches!(record.state, StepState::Pending | StepState::Skipped);
-        let locked = |earlier: &StepId| !self.is_settled(definition, *earlier);
-        if begun
-            && record.undo == UndoState::None
-            && self.head.ending.is_none()
-            && let Some(earlier) = definition.before(id).iter().find(|earlier| locked(earlier))
-        {
-            return wrong(&format!("it began before `{}` had ended", definition.step(*earlier).name()));
         }
         Ok(())
     }
@@ -91,17 +103,21 @@ impl Task {
     fn check_wait(&self, definition: &Definition, id: StepId) -> Result<(), String> {
         let (step, record) = (definition.step(id), self.step(id));
         let wrong = |what: &str| Err(format!("step `{}`: {what}", step.name()));
-        let waits = record.state == StepState::Waiting && step.wait().is_some();
+        let fans_out = step.fans_out().is_some();
+        let by_definition = step.wait().is_some() || fans_out;
+        let waits = record.state == StepState::Waiting && by_definition;
         if record.since().is_some() != waits {
             return wrong("what waits by its definition, and nothing else, says since when");
         }
         let ended = matches!(record.state, StepState::Completed | StepState::Skipped | StepState::Failed);
-        if step.wait().is_some()
+        if by_definition
+            && record.undo == UndoState::None
             && (record.attempt > 0 || !(waits || ended || record.state == StepState::Pending))
         {
             return wrong("it calls nothing, and was attempted");
         }
-        let endless = matches!(step.wait(), Some(Wait::Signal { timeout: None, .. }));
+        let endless = fans_out || matches!(step.wait(), Some(Wait::Signal { timeout: None, .. }));
+        let waits = waits || fans_out && record.undo == UndoState::Waiting;
         if record.busy() == Busy::Resting
             && !record.is_parked()
             && record.not_before.is_none() != (waits && endless)
@@ -138,6 +154,53 @@ impl Task {
         Ok(())
     }
 
+    /// Items agree with what their step says of them.
+    fn check_items(&self, definition: &Definition) -> Result<(), String> {
+        for (id, _) in self.items() {
+            if self.head.fan_of(id).is_none() {
+                return Err(format!("item {} belongs to no list", id.item().unwrap_or_default()));
+            }
+            self.check_row(definition, id)?;
+        }
+        for fan in self.head.fans() {
+            let name = definition.step(fan.step).name();
+            let Some(each) = definition.step(fan.step).fans_out() else {
+                return Err(format!("step `{name}`: it has items, and is not made for each of any"));
+            };
+            let count = |wanted: &dyn Fn(&Record) -> bool| {
+                fan.items().filter(|item| wanted(self.step(*item))).count()
+            };
+            let begun = self.step(fan.step).undo != UndoState::None;
+            let done =
+                |record: &Record| record.state == StepState::Completed && record.undo == UndoState::None;
+            let failed = |record: &Record| {
+                matches!(record.state, StepState::Failed | StepState::Unknown)
+                    && record.undo == UndoState::None
+            };
+            let forward = !begun && !self.undo_has_begun();
+            let told = [
+                ("busy", fan.busy, count(&|record| record.busy() != Busy::No), true),
+                ("done", fan.done, count(&done), forward),
+                ("failed", fan.failed, count(&failed), forward),
+            ];
+            for (what, told, counted, counts) in told {
+                if counts && usize::from(told) != counted {
+                    return Err(format!(
+                        "step `{name}`: it says {told} items are {what}, the items {counted}"
+                    ));
+                }
+            }
+            if fan.busy > each.at_a_time {
+                return Err(format!("step `{name}`: {} items are under way at a time", fan.busy));
+            }
+            let over = fan.next == fan.count && fan.busy == 0;
+            if forward && self.step(fan.step).state == StepState::Waiting && over {
+                return Err(format!("step `{name}`: all its items have ended, and it has not"));
+            }
+        }
+        Ok(())
+    }
+
     fn check_end(&self, definition: &Definition) -> Result<(), String> {
         let state = self.was();
         if self.head.paused().is_some() != (self.head.state == TaskState::Paused)
@@ -164,8 +227,12 @@ impl Task {
             TaskState::Completed if self.head.open > 0 => {
                 Err("it is completed, and steps are open".to_owned())
             }
-            TaskState::Undone => definition.ids().try_for_each(|id| {
-                let (step, record) = (definition.step(id), self.step(id));
+            TaskState::Undone => definition.ids().chain(self.items().map(|(id, _)| id)).try_for_each(|id| {
+                let (step, record) = (self.rules(definition, id), self.step(id));
+                // Of one with items those are looked at.
+                if self.head.fan(id).is_some() {
+                    return Ok(());
+                }
                 let left = record.state == StepState::Completed || record.may_have_happened;
                 match left && step.undo_settings().is_some() && record.undo != UndoState::Done {
                     true => Err(format!("it is undone, and step `{}` is not", step.name())),

@@ -1,6 +1,7 @@
 //! A task: one run of a workflow, as its rows are.
 
 mod check;
+mod fan;
 mod more;
 mod record;
 mod state;
@@ -8,6 +9,9 @@ mod why;
 
 use std::sync::Arc;
 
+pub use fan::Fan;
+use fan::Items;
+pub(crate) use fan::rules;
 pub use more::{HeadMore, Kept, NotTaken, Paused, RecordMore};
 pub use record::Record;
 pub(crate) use record::{Busy, Turn};
@@ -23,6 +27,7 @@ use crate::time::Time;
 pub struct Task {
     pub(crate) head: Head,
     pub(crate) steps: Vec<Record>,
+    pub(crate) items: Items,
 }
 
 /// The task's own row.
@@ -110,7 +115,7 @@ impl Task {
             open: u32::try_from(steps.len()).unwrap_or(u32::MAX),
             more: None,
         };
-        Self { head, steps }
+        Self { head, steps, items: Items::default() }
     }
 
     /// A task that starts at this time: nothing begins before, and its deadline counts from then.
@@ -123,10 +128,16 @@ impl Task {
         task
     }
 
-    /// A task as its rows say.
+    /// A task as its rows say: the steps, by place, and items that have begun.
     #[must_use]
-    pub fn from_rows(head: Head, steps: Vec<Record>) -> Self {
-        Self { head, steps }
+    pub fn from_rows(
+        head: Head,
+        steps: Vec<Record>,
+        items: impl IntoIterator<Item = (StepId, Record)>,
+    ) -> Self {
+        let mut task = Self { head, steps, items: Items::default() };
+        items.into_iter().for_each(|(id, record)| task.put_row(id, record));
+        task
     }
 
     /// The task's own row.
@@ -147,10 +158,13 @@ impl Task {
         &self.steps
     }
 
-    /// The row of a step.
+    /// The row of a step or an item.
     #[must_use]
     pub fn step(&self, id: StepId) -> &Record {
-        &self.steps[id.ordinal()]
+        match id.item() {
+            Some(item) => self.items.row(item),
+            None => &self.steps[id.ordinal()],
+        }
     }
 
     /// Takes over what a plan writes. The plan must be of this very task.
@@ -163,13 +177,28 @@ impl Task {
         if let Some(head) = head {
             self.head = head.clone();
         }
-        for (id, record) in steps {
-            self.steps[id.ordinal()] = record.clone();
+        steps.iter().for_each(|(id, record)| self.put_row(*id, record.clone()));
+    }
+
+    fn put_row(&mut self, id: StepId, record: Record) {
+        match id.item() {
+            Some(item) => self.items.put(item, record),
+            None => self.steps[id.ordinal()] = record,
         }
     }
 
-    /// The rows of its steps with their places.
+    /// The rows of its steps with their places, and of the items that run, could, or wait.
     pub fn rows(&self) -> impl Iterator<Item = (StepId, &Record)> {
-        (0..).map(StepId).zip(&self.steps)
+        (0..).map(StepId).zip(&self.steps).chain(self.items.at_work())
+    }
+
+    /// The rows of all its steps and of the items that have begun, with their places.
+    pub fn all_rows(&self) -> impl Iterator<Item = (StepId, &Record)> {
+        (0..).map(StepId).zip(&self.steps).chain(self.items())
+    }
+
+    /// The rows of its items that have begun, with their places.
+    pub fn items(&self) -> impl Iterator<Item = (StepId, &Record)> {
+        self.items.begun()
     }
 }

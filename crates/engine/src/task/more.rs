@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Head, Record, StepState, Task, TaskState};
+use super::{Fan, Head, Record, StepState, Task, TaskState};
 use crate::definition::{Definition, StepId};
 use crate::time::Time;
 
-/// What only some tasks have: those that start later, those to which signals came, those that an operator holds.
+/// What only some tasks have: those that start later, those to which signals came, those that an operator holds, those with
+/// lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HeadMore {
@@ -19,6 +20,8 @@ pub struct HeadMore {
     pub seen: Vec<Arc<str>>,
     /// Who holds it.
     pub paused: Option<Paused>,
+    /// The steps that are made for each item of a list, once that is known.
+    pub fans: Vec<Fan>,
 }
 
 /// A task that an operator holds.

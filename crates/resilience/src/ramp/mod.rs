@@ -35,11 +35,12 @@ use crate::random::Rng;
 
 /// How much faster than before the trouble, at most.
 const CAP: f64 = 1.22;
-/// How many more in any tenth of a second than before it, at most: what comes a little late may be made up for.
+/// How many more in any tenth of a second than before it, at most, where whole calls are counted.
 const ABOVE: f64 = 1.25;
-/// Whole calls are counted. Where rounding down would leave less than this, it is rounded up: a service with few calls would
-/// never catch up.
+/// Where that would leave less than this, more may come: a service with few calls would never catch up.
 const LEAST: f64 = 1.15;
+/// How much closer to each other calls can come on their way than they were sent.
+const ON_THE_WAY: Duration = Duration::from_millis(2);
 /// Turns a second in the first stage.
 const FIRST: f64 = 2.0;
 /// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.
@@ -76,7 +77,7 @@ impl Ramp {
     #[must_use]
     pub fn begin(steady: Option<f64>, now: Moment, seed: u64) -> Self {
         let mut ramp = Self {
-            cap: steady.map(|rate| (rate * CAP).max(FIRST)),
+            cap: steady.map(|rate| cap_of(rate).max(FIRST)),
             stage: 0,
             stage_ends: now,
             did_well: false,
@@ -127,23 +128,14 @@ impl Ramp {
         self.cap.is_some_and(|cap| self.rate() >= cap)
     }
 
-    /// How many calls may begin in any tenth of a second, one at least.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate, and not below zero")]
-    pub fn most_in_a_tenth(&self) -> usize {
-        let in_a_tenth = |rate: f64| rate * pace::TENTH.as_secs_f64();
-        // What is whole but for the rounding of floats is whole.
-        let given = (in_a_tenth(self.rate()) - 1e-6).ceil().max(1.0);
-        let before = self.cap.filter(|_| self.is_full()).map(|cap| in_a_tenth(cap / CAP));
-        let allowed = before.map(|before| (before, (before * ABOVE + 1e-6).floor()));
-        // One less where that is enough: a call leaves a moment after it was counted, and can come closer to those after it.
-        let margins = allowed.into_iter().flat_map(|(before, most)| [(before, most - 1.0), (before, most)]);
-        let mut enough = margins.filter(|(before, allowed)| *allowed >= before * LEAST);
-        enough.next().map_or(given, |(_, allowed)| allowed) as usize
-    }
-
     fn spacing(&self) -> Duration {
         Duration::from_secs_f64(1.0 / self.rate())
+    }
+
+    /// The least time that may be between two calls, for a [`Pace`]: that between two turns once it is full.
+    #[must_use]
+    pub fn gap(&self) -> Duration {
+        self.cap.map_or_else(|| self.spacing(), |cap| Duration::from_secs_f64(1.0 / cap))
     }
 
     /// Somebody new has come into the line.
@@ -216,12 +208,22 @@ impl Ramp {
         Some(next)
     }
 
-    /// Makes use of a turn: when the call is to begin. Never sooner after the one before than the rate allows, however many
-    /// turns have waited.
+    /// Makes use of a turn, from this moment on ([`Pace::free_at`]): when the call is to begin. Never sooner after the one
+    /// before than the rate allows, however many turns have waited.
     pub fn begin_call(&mut self, turn: Moment, now: Moment) -> Moment {
         let next = self.begun.map_or(now, |begun| begun + self.spacing());
         let at = next.max(turn).max(now);
         (self.begun, self.lag) = (Some(at), at.since(turn));
         at
     }
+}
+
+/// The most turns a second, after so many before the trouble: so many that no tenth of a second has more calls than promised,
+/// also where the first of them are late and the last are not.
+fn cap_of(before: f64) -> f64 {
+    let allowed = (before * pace::TENTH.as_secs_f64() * ABOVE + 1e-6).floor();
+    let over = (pace::TENTH + pace::LATE + ON_THE_WAY).as_secs_f64();
+    // A little less: floats are rounded.
+    let kept = allowed / over * (1.0 - 1e-6);
+    if kept >= before * LEAST { kept.min(before * CAP) } else { before * CAP }
 }

@@ -135,7 +135,7 @@ impl<S: Store> Scheduler<S> {
             record.attempt == dispatch.attempt && record.complete_by.is_some_and(|time| time > now)
         };
         for dispatch in unsent.into_iter().filter(runs).collect::<Vec<_>>() {
-            if let Some(gate) = self.gates.get_mut(owned.workflow.service(dispatch.step).name()) {
+            if let Some(gate) = self.gates.get_mut(owned.service(dispatch.step).name()) {
                 gate.take_anyway();
             }
             self.dispatch(id, &owned, dispatch);

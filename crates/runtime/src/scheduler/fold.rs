@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Ask, Block, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
+    Ask, Block, CHUNK, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
 use steadfast_store::{Audit, Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
@@ -16,7 +16,7 @@ use super::owned::{Happening, Owned, Saving};
 use crate::alert::of_task;
 use crate::audit::audit_of;
 use crate::handler::words_of;
-use crate::judge::{judge, until};
+use crate::judge::{judge, list, until};
 use crate::stats::count;
 use crate::workflow::Known;
 
@@ -96,12 +96,18 @@ impl<S: Store> Scheduler<S> {
             folded.minds_mail |= gives_up_a_signal(owned, &happening.event, &plan);
             let brought = plan.keeps().zip(happening.output.clone());
             for (at, output) in brought.into_iter().chain(without_output(owned, &plan)) {
-                // How far an attempt has come is for the next one, which reads it from the store.
+                // How far an attempt has come is for the next one, which reads it from the store. Of items there are too many.
                 if at.ordinal() < 2 * MAX_STEPS {
                     owned.keep_output(at, &output);
                 }
                 folded.outputs.retain(|(of, _)| *of != at);
                 folded.outputs.push((at, output));
+            }
+            if let Event::Listed { step, .. } = happening.event
+                && let Some(fan) = owned.task.head().fan(step).filter(|_| plan.ignored().is_none())
+            {
+                let places = fan.items().filter_map(StepId::item).step_by(CHUNK).map(StepId::of_list);
+                folded.outputs.extend(places.zip(happening.list.iter().cloned()));
             }
             folded.acts_on.push(happening);
             for ask in plan.asks() {
@@ -117,7 +123,7 @@ impl<S: Store> Scheduler<S> {
         match event {
             Event::Answered { .. } => count(&self.shared.counters.late_answers),
             // The place that was taken for it is free again.
-            Event::Granted { step } => self.free_place(owned.workflow.service(*step).name(), id, *step),
+            Event::Granted { step } => self.free_place(owned.service(*step).name(), id, *step),
             _ => {}
         }
     }
@@ -128,7 +134,7 @@ impl<S: Store> Scheduler<S> {
             Ask::Condition(step) => {
                 let missing = owned.missing(step, false);
                 if missing.is_empty() {
-                    let event = judge(&owned.workflow, step, &owned.known);
+                    let event = judge(&owned.workflow, step, &owned.known(step));
                     owned.waiting.push_front(Happening::of(event));
                 } else {
                     self.judge_later(id, owned, step, missing);
@@ -137,10 +143,22 @@ impl<S: Store> Scheduler<S> {
             Ask::Until(step) => {
                 let missing = owned.missing(step, false);
                 if missing.is_empty() {
-                    let event = until(&owned.workflow, step, &owned.known);
+                    let event = until(&owned.workflow, step, &owned.known(step));
                     owned.waiting.push_front(Happening::of(event));
                 } else {
                     self.compute_later(id, owned, step, missing);
+                }
+            }
+            Ask::List(step) => {
+                let missing = owned.missing(step, false);
+                if missing.is_empty() {
+                    let happening = list(&owned.workflow, step, &owned.known(step));
+                    owned.waiting.push_front(happening);
+                } else {
+                    let workflow = Arc::clone(&owned.workflow);
+                    self.read_first((id, step), owned, missing, move |known| {
+                        Some(list(&workflow, step, known))
+                    });
                 }
             }
             Ask::Signal { step, kept_at } => match owned.known.kept(kept_at) {
@@ -197,31 +215,35 @@ impl<S: Store> Scheduler<S> {
     /// Reads what a condition needs, then judges.
     fn judge_later(&self, id: TaskId, owned: &mut Owned, step: StepId, missing: Vec<Option<StepId>>) {
         let workflow = Arc::clone(&owned.workflow);
-        self.read_first(id, owned, missing, move |known| Some(Happening::of(judge(&workflow, step, known))));
+        self.read_first((id, step), owned, missing, move |known| {
+            Some(Happening::of(judge(&workflow, step, known)))
+        });
     }
 
     /// Reads what a time is computed from, then computes it.
     fn compute_later(&self, id: TaskId, owned: &mut Owned, step: StepId, missing: Vec<Option<StepId>>) {
         let workflow = Arc::clone(&owned.workflow);
-        self.read_first(id, owned, missing, move |known| Some(Happening::of(until(&workflow, step, known))));
+        self.read_first((id, step), owned, missing, move |known| {
+            Some(Happening::of(until(&workflow, step, known)))
+        });
     }
 
     /// Reads what a kept signal says.
     fn read_signal(&self, id: TaskId, owned: &mut Owned, step: StepId, kept_at: StepId) {
         let read = move |known: &Known| known.kept(kept_at).map(|says| taken(step, says));
-        self.read_first(id, owned, vec![Some(kept_at)], read);
+        self.read_first((id, step), owned, vec![Some(kept_at)], read);
     }
 
     /// Reads what is missing, then tells what follows.
     fn read_first(
         &self,
-        id: TaskId,
+        (id, step): (TaskId, StepId),
         owned: &mut Owned,
         missing: Vec<Option<StepId>>,
         follows: impl FnOnce(&Known) -> Option<Happening> + Send + 'static,
     ) {
         owned.judging += 1;
-        let (shared, mut known) = (Arc::clone(&self.shared), owned.known.clone());
+        let (shared, mut known) = (Arc::clone(&self.shared), owned.known(step));
         tokio::spawn(async move {
             if known.read(&shared, id, missing, Time::from_millis(u64::MAX)).await.is_some()
                 && let Some(happening) = follows(&known)
@@ -312,7 +334,7 @@ fn without_output(owned: &Owned, plan: &Plan) -> Vec<(StepId, Payload)> {
     let definition = owned.workflow.definition();
     let waited = |(step, record): &&(StepId, Record)| {
         let ended = record.state == StepState::Completed && plan.keeps() != Some(*step);
-        ended && definition.step(*step).wait().is_some()
+        ended && owned.task.rules(definition, *step).wait().is_some()
     };
     let nothing = |(step, _): &(StepId, Record)| (*step, Payload::from(b"null".as_slice()));
     plan.steps().iter().filter(waited).map(nothing).collect()
@@ -321,7 +343,7 @@ fn without_output(owned: &Owned, plan: &Plan) -> Vec<(StepId, Payload)> {
 /// Whether it decides that a signal has not come.
 fn gives_up_a_signal(owned: &Owned, event: &Event, plan: &Plan) -> bool {
     let Event::Due { step } = event else { return false };
-    let signal = owned.workflow.definition().step(*step).signal_name();
+    let signal = owned.task.rules(owned.workflow.definition(), *step).signal_name();
     signal.is_some() && plan.ignored().is_none() && owned.task.step(*step).state != StepState::Waiting
 }
 

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, Record, StepId, StepState, Task, TaskState, Time, UndoState};
+use steadfast_engine::{Dispatch, Event, Fan, Record, StepId, StepState, Task, TaskState, Time, UndoState};
 use steadfast_store::{Audit, AuditId, MAX_PAYLOAD, Mail, MailId, Payload, Stored};
 
 use crate::message::Request;
+use crate::service::Service;
 use crate::workflow::{Known, Workflow};
 
 /// Payloads up to this size are kept in memory with their task.
@@ -22,11 +23,13 @@ pub(crate) struct Happening {
     pub(crate) mail: Option<MailId>,
     /// What an operator has asked for, under this id.
     pub(crate) asked: Option<AuditId>,
+    /// The parts of a list.
+    pub(crate) list: Vec<Payload>,
 }
 
 impl Happening {
     pub(crate) fn of(event: Event) -> Self {
-        Self { event, output: None, mail: None, asked: None }
+        Self { event, output: None, mail: None, asked: None, list: Vec::new() }
     }
 }
 
@@ -89,6 +92,17 @@ impl Owned {
 
     pub(crate) fn task(&self) -> &Task {
         &self.task
+    }
+
+    /// The service that a step calls, or the step of an item.
+    pub(super) fn service(&self, id: StepId) -> &Service {
+        self.workflow.service(self.task.step_of(id))
+    }
+
+    /// What is in memory of what the code of a step may read. That of an item does not read of other items.
+    pub(super) fn known(&self, of: StepId) -> Known {
+        let fans = if of.item().is_none() { self.task.head().fans() } else { &[] };
+        Known { fans: fans.to_vec(), ..self.known.clone() }
     }
 
     pub(super) fn is_saving(&self) -> bool {
@@ -183,18 +197,35 @@ impl Owned {
     }
 
     /// What the code of a step may read and is not in memory.
-    pub(super) fn missing(&self, step: StepId, undo: bool) -> Vec<Option<StepId>> {
+    pub(super) fn missing(&self, id: StepId, undo: bool) -> Vec<Option<StepId>> {
         let has = |of: &StepId| self.known.outputs.iter().any(|(known, _)| known == of);
-        let steps =
-            self.workflow.readable(step, undo).filter(|of| !has(of) && self.has_output(*of)).map(Some);
+        let step = self.task.step_of(id);
+        let before = self.workflow.before(step).iter().copied();
+        // An item does not see what became of the items of other steps: there may be thousands, and for each of its own kind.
+        let items = id.item().is_none().then(|| self.items_before(step)).into_iter().flatten();
+        let readable = before.chain(items).chain(undo.then_some(id));
+        let outputs = readable.filter(|of| !has(of) && self.has_output(*of)).map(Some);
         let own = StepId::of_input(step);
-        let edited = (self.task.step(step).is_edited() && !has(&own)).then_some(Some(own));
-        self.known.input.is_none().then_some(None).into_iter().chain(edited).chain(steps).collect()
+        let edited = (self.task.step(id).is_edited() && !has(&own)).then_some(Some(own));
+        let list = id.item().map(|item| Some(StepId::of_list(item)));
+        let input = self.known.input.is_none().then_some(None);
+        input.into_iter().chain(edited).chain(list).chain(outputs).collect()
     }
 
-    /// Whether a step has completed, also if it was or is being undone since, or an operator has given its output.
+    /// The items of steps that come before this one.
+    fn items_before(&self, step: StepId) -> impl Iterator<Item = StepId> {
+        let before = self.workflow.before(step);
+        let fans = self.task.head().fans().iter().filter(|fan| before.contains(&fan.step));
+        fans.flat_map(Fan::items)
+    }
+
+    /// Whether a step has completed, also if it was or is being undone since, or an operator has given its output. One with
+    /// items has none of its own.
     fn has_output(&self, step: StepId) -> bool {
         let record = self.task.step(step);
+        if step.item().is_none() && self.workflow.definition().step(step).fans_out().is_some() {
+            return record.is_by_hand();
+        }
         let done = matches!(
             record.state,
             StepState::Completed | StepState::Undoing | StepState::UndoFailed | StepState::Undone
@@ -204,7 +235,8 @@ impl Owned {
 
     /// Steps that an operator has begun anew, under other keys.
     pub(super) fn series(&self) -> Vec<(StepId, u32)> {
-        let anew = self.task.rows().filter(|(_, record)| record.series() > 0);
+        let steps = self.task.rows().filter(|(step, _)| step.item().is_none());
+        let anew = steps.filter(|(_, record)| record.series() > 0);
         anew.map(|(step, record)| (step, record.series())).collect()
     }
 }

@@ -108,7 +108,7 @@ impl<S: Store> Scheduler<S> {
     /// Asks for a place at a step's service, and says what came of it; `None` if it stands in line.
     pub(super) fn ask_for_place(&mut self, id: TaskId, owned: &Owned, step: StepId) -> Option<Event> {
         let now = self.shared.clock.now();
-        let gate = self.gates.get_mut(owned.workflow.service(step).name())?;
+        let gate = self.gates.get_mut(owned.service(step).name())?;
         let place = place(gate, id, owned, step);
         match gate.ask(place, now) {
             Permit::Granted => Some(Event::Granted { step }),
@@ -160,7 +160,7 @@ impl<S: Store> Scheduler<S> {
     /// Where a task may be put that has nothing to do but to wait for services: the one that it waits for, if it is one, and until
     /// when. `None` while a gate is open for it: it stands in line there, and may be the next to probe.
     pub(super) fn waits_at_gate(&self, owned: &Owned) -> Option<(Option<Arc<str>>, Time)> {
-        let mut services = owned.parked().map(|step| owned.workflow.service(step).name());
+        let mut services = owned.parked().map(|step| owned.service(step).name());
         let first = services.next()?;
         let (service, gate) = self.gates.get_key_value(first)?;
         // While others probe there is nothing to do either; but who may be the next to is kept as long as there is room.
@@ -184,7 +184,7 @@ impl<S: Store> Scheduler<S> {
     /// A task is out of memory: nobody waits for it in line, and its service's gate knows that it is parked.
     pub(super) fn leave_gates(&mut self, id: TaskId, owned: &Owned, parked: bool) {
         for step in owned.parked() {
-            if let Some(gate) = self.gates.get_mut(owned.workflow.service(step).name()) {
+            if let Some(gate) = self.gates.get_mut(owned.service(step).name()) {
                 let place = place(gate, id, owned, step);
                 gate.leave(place);
                 if parked {

@@ -185,7 +185,7 @@ impl<S: Store> Scheduler<S> {
         };
         let unused = owned.waiting.iter().filter_map(granted);
         for step in unsent.iter().map(|dispatch| dispatch.step).chain(unused) {
-            self.free_place(owned.workflow.service(step).name(), id, step);
+            self.free_place(owned.service(step).name(), id, step);
         }
         owned.waiting.retain(|happening| granted(happening).is_none());
         if let Some(saving) = &mut owned.saving {
@@ -194,7 +194,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(super) fn free_place_of(&mut self, id: TaskId, owned: &Owned, dispatch: &Dispatch) {
-        self.free_place(owned.workflow.service(dispatch.step).name(), id, dispatch.step);
+        self.free_place(owned.service(dispatch.step).name(), id, dispatch.step);
     }
 
     /// Sends an attempt. The rows that say so are durable; a node whose lease is lost sends nothing.
@@ -209,15 +209,16 @@ impl<S: Store> Scheduler<S> {
         let place = (id, dispatch.step);
         let attempt = dispatch.attempt;
         let now = self.shared.clock.now();
-        let gate = self.gates.get_mut(owned.workflow.service(dispatch.step).name());
+        let gate = self.gates.get_mut(owned.service(dispatch.step).name());
         let turn = gate.map(|gate| (gate.turn(id, dispatch.step, now), gate.probes(id, dispatch.step)));
         let (turn, probes) = turn.unwrap_or_default();
         let order = Order {
             task: id,
             workflow: Arc::clone(&owned.workflow),
             calls_used: owned.task.step(dispatch.step).calls,
-            known: owned.known.clone(),
+            known: owned.known(dispatch.step),
             missing: owned.missing(dispatch.step, dispatch.undo),
+            item: owned.task.head().fan_of(dispatch.step).copied(),
             edited: owned.task.step(dispatch.step).is_edited(),
             series: owned.series(),
             turn,

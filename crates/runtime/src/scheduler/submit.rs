@@ -73,13 +73,14 @@ impl<S: Store> Scheduler<S> {
         let here = start_at.is_none()
             && self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
             && self.shared.lease.holds();
-        let (task, messages, owned) = match here {
+        let (task, messages, outputs, owned) = match here {
             true => {
-                let (owned, folded) = self.begin(&new, task);
+                let (owned, mut folded) = self.begin(&new, task);
+                let outputs = std::mem::take(&mut folded.outputs);
                 let messages = of_task(&self.shared, new.id, &owned.workflow, &owned.task, &folded.notices);
-                (owned.task.clone(), messages, Some((owned, folded)))
+                (owned.task.clone(), messages, outputs, Some((owned, folded)))
             }
-            false => (task, Vec::new(), None),
+            false => (task, Vec::new(), Vec::new(), None),
         };
         self.open += 1;
         self.out.submit(Submission {
@@ -94,6 +95,7 @@ impl<S: Store> Scheduler<S> {
             task,
             owner: owned.is_some().then(|| self.shared.lease.node()),
             messages,
+            outputs,
         });
         let workflow = Arc::clone(new.workflow.name());
         self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow, start_at });
@@ -109,7 +111,7 @@ impl<S: Store> Scheduler<S> {
             epoch: 1,
             revision: 0,
             mail_seen: steadfast_store::MailId(0),
-            known: Known { input: Some(Arc::clone(&new.input)), outputs: Vec::new() },
+            known: Known { input: Some(Arc::clone(&new.input)), ..Known::default() },
             waiting: [Happening::of(Event::Claimed)].into(),
             saving: None,
             judging: 0,

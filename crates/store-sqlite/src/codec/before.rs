@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{HeadMore, Kept, RecordMore, Time};
+use steadfast_engine::{HeadMore, Kept, Paused, RecordMore, Time};
 
 use super::More;
 
@@ -12,6 +12,35 @@ use super::More;
 pub(super) trait Grown: DeserializeOwned {
     /// In the form 2.
     type Two: DeserializeOwned + Into<Self>;
+    /// In the form 3.
+    type Three: DeserializeOwned + Into<Self>;
+}
+
+#[derive(Deserialize)]
+pub(super) struct HeadMoreThree {
+    start_at: Option<Time>,
+    kept: Vec<Kept>,
+    seen: Vec<Arc<str>>,
+    paused: Option<Paused>,
+}
+
+impl From<HeadMoreThree> for HeadMore {
+    fn from(three: HeadMoreThree) -> Self {
+        let HeadMoreThree { start_at, kept, seen, paused } = three;
+        Self { start_at, kept, seen, paused, ..Self::default() }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct MoreThree {
+    head: Option<HeadMoreThree>,
+    steps: Vec<(usize, Box<RecordMore>)>,
+}
+
+impl From<MoreThree> for More {
+    fn from(three: MoreThree) -> Self {
+        Self { head: three.head.map(|head| Box::new(head.into())), steps: three.steps }
+    }
 }
 
 #[derive(Deserialize)]
@@ -57,14 +86,17 @@ impl From<MoreTwo> for More {
 
 impl Grown for HeadMore {
     type Two = HeadMoreTwo;
+    type Three = HeadMoreThree;
 }
 
 impl Grown for RecordMore {
     type Two = RecordMoreTwo;
+    type Three = Self;
 }
 
 impl Grown for More {
     type Two = MoreTwo;
+    type Three = MoreThree;
 }
 
 #[cfg(test)]
@@ -74,11 +106,12 @@ mod tests {
     use super::super::{unpack_change, unpack_head, unpack_record};
     use super::*;
 
-    /// As it was packed before operators could touch a task.
-    #[test]
-    fn what_was_packed_before_is_read() {
-        let time = Time::from_millis;
-        let head = Head {
+    fn time(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn head() -> Head {
+        Head {
             state: TaskState::Waiting,
             deadline: Some(time(9)),
             no_return: false,
@@ -88,7 +121,38 @@ mod tests {
             resting: 1,
             open: 2,
             more: None,
+        }
+    }
+
+    /// As it was packed before there were lists.
+    #[test]
+    fn what_was_packed_with_pauses_is_read() {
+        let paused = Paused {
+            by: "ann".into(),
+            why: "why".into(),
+            since: time(4),
+            left: Some(std::time::Duration::from_secs(5)),
+            was: TaskState::Running,
         };
+        let more = (None::<Time>, Vec::<Kept>::new(), vec!["id"], Some(paused.clone()));
+        let pack = |value: Vec<u8>, more: Vec<u8>| [vec![3], value, more].concat();
+        let packed = pack(postcard::to_stdvec(&head()).unwrap(), postcard::to_stdvec(&more).unwrap());
+        let grown = HeadMore { seen: vec!["id".into()], paused: Some(paused), ..HeadMore::default() };
+        let grown = Head { more: Some(Box::new(grown)), ..head() };
+        assert_eq!(unpack_head(&packed).unwrap(), grown);
+        let anew = RecordMore { series: 2, edited: true, by_hand: true, ..RecordMore::default() };
+        let (record, packed) = (Record::default(), (None::<Time>, 0_u32, 2_u32, true, true));
+        let change = postcard::to_stdvec(&(Some(head()), vec![(StepId::at(4), record.clone())])).unwrap();
+        let more = postcard::to_stdvec(&(Some(more), vec![(0_usize, packed)])).unwrap();
+        let read = unpack_change(&pack(change, more)).unwrap();
+        let record = Record { more: Some(Box::new(anew)), ..record };
+        assert_eq!((read.head, read.steps), (Some(grown), vec![(StepId::at(4), record)]));
+    }
+
+    /// As it was packed before operators could touch a task.
+    #[test]
+    fn what_was_packed_before_is_read() {
+        let head = head();
         let kept = Kept { signal: "go".into(), at: StepId::of_signal(0), step: None };
         let pack = |value: Vec<u8>, more: Vec<u8>| [vec![2], value, more].concat();
         let more = postcard::to_stdvec(&(Some(time(7)), vec![kept.clone()], vec!["id"])).unwrap();

@@ -191,6 +191,7 @@ pub(crate) fn submission(number: u128, now: Time) -> Submission {
         task: Task::new(&workflow(), now),
         owner: None,
         messages: Vec::new(),
+        outputs: Vec::new(),
     }
 }
 

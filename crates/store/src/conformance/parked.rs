@@ -30,7 +30,7 @@ async fn parked_with<S: Store>(
     for (number, deadline) in tasks {
         let new = Submission { priority, ..submission(*number, now) };
         let head = Head { deadline: deadline.map(|time| now + s(time)), ..new.task.head().clone() };
-        let task = Task::from_rows(head, new.task.steps().to_vec());
+        let task = Task::from_rows(head, new.task.steps().to_vec(), []);
         ok(store.0.submit(vec![Submission { task, owner: Some(A), ..new }]).await);
         let stored = store.read(*number).await;
         assert!(matches!(store.write(park(&stored, service, now + s(3_600))).await, Written::Done(_)));

@@ -43,6 +43,9 @@ impl Shelf {
             self.keys.insert(place, new.id);
         }
         self.payloads.insert(PayloadKey { task: new.id, step: None }, new.input);
+        for (step, output) in new.outputs {
+            self.payloads.insert(PayloadKey { task: new.id, step: Some(step) }, output);
+        }
         let wake_at = new.task.head().start_at().map_or(self.now, |time| time.max(self.now));
         let stored = Stored {
             id: new.id,

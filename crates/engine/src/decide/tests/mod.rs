@@ -1,5 +1,7 @@
 //! The rules: stories told step by step, and thousands of random ones.
 
+mod each;
+mod fine;
 mod notice;
 mod operate;
 mod random;

@@ -369,7 +369,9 @@ const SITUATIONS: [&str; 9] = [
 /// Where a step stands, as the guide's table has it.
 fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'static str {
     let (record, waits) = (task.step(step), definition.step(step).wait().is_some());
+    let fans_out = definition.step(step).fans_out().is_some();
     match (record.undo, record.state) {
+        (UndoState::Failed, _) if fans_out => "undo of items failed",
         (UndoState::Failed, StepState::Unknown) => "undo stuck, unknown whether it happened",
         (UndoState::Failed, _) => "undo failed",
         (UndoState::Done, _) => "undone",
@@ -381,6 +383,8 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
         (UndoState::None, StepState::Ready | StepState::Parked) => "ready, or parked",
         (UndoState::None, StepState::Running) => "running",
         (UndoState::None, StepState::Waiting) if waits => "waits by its definition",
+        (UndoState::None, StepState::Waiting) if fans_out => "waits for its items",
+        (UndoState::None, StepState::Failed) if fans_out => "failed, with items",
         (UndoState::None, StepState::Waiting) => "waits for its next attempt",
         (UndoState::None, StepState::Failed) if record.is_settled(definition.step(step)) => "left behind",
         (UndoState::None, StepState::Failed) => "failed",
@@ -389,19 +393,22 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
     }
 }
 
-const STEP_SITUATIONS: [&str; 13] = [
+const STEP_SITUATIONS: [&str; 16] = [
     "not its turn",
     "ready, or parked",
     "running",
     "waits for its next attempt",
     "waits by its definition",
+    "waits for its items",
     "failed",
+    "failed, with items",
     "unknown whether it happened",
     "left behind",
     "completed, or skipped",
     "undo to be made",
     "undo running",
     "undo failed",
+    "undo of items failed",
     "undo stuck, unknown whether it happened",
 ];
 

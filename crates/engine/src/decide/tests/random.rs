@@ -20,6 +20,8 @@ struct Books {
     /// When it was done and undone, for the order.
     done_at: u32,
     undone_at: u32,
+    /// The attempt to which it said no for good: an earlier one that is still on its way is told the same.
+    refused: u32,
 }
 
 /// A message on its way to an agent, or back.
@@ -34,7 +36,7 @@ struct Attempted {
 pub(super) struct World {
     pub(super) run: Run,
     pub(super) rng: fastrand::Rng,
-    books: Vec<Books>,
+    books: BTreeMap<StepId, Books>,
     tick: u32,
     /// Attempts that agents work on.
     agents: Vec<Attempted>,
@@ -62,7 +64,7 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
     let mut behind: BTreeSet<usize> = no_return.into_iter().collect();
     for number in 0..count {
         let mut step = random_step(number, rng);
-        if no_return == Some(number) && step.repeats().is_some() {
+        if no_return == Some(number) && (step.repeats().is_some() || step.fans_out().is_some()) {
             step = Step::new(format!("s{number}"), "service0");
         }
         let calls = step.wait().is_none() && step.repeats().is_none();
@@ -95,7 +97,7 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
         }
         step = match rng.u8(0..6) {
             0 => step.on_failure(OnFailure::Error),
-            1 => step.on_failure(OnFailure::Continue),
+            1 if step.fans_out().is_none() => step.on_failure(OnFailure::Continue),
             _ => step,
         };
         if rng.u8(0..4) == 0 && step.wait().is_none() {
@@ -109,7 +111,7 @@ fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
 /// A step that calls a service, once or in rounds, or one that waits.
 fn random_step(number: usize, rng: &mut fastrand::Rng) -> Step {
     let (name, signal) = (format!("s{number}"), ["go", "stay"][rng.usize(0..2)]);
-    match rng.u8(0..14) {
+    match rng.u8(0..16) {
         0 => Step::wait_for(name, s(rng.u64(1..40))),
         1 => Step::wait_until(name),
         2 => Step::signal(name, signal),
@@ -118,6 +120,10 @@ fn random_step(number: usize, rng: &mut fastrand::Rng) -> Step {
         5 => {
             let repeat = Repeat { every: s(rng.u64(0..9)), at_most: Some(rng.u32(1..6)) };
             Step::new(name, "service0").repeat(repeat)
+        }
+        6 | 7 => {
+            let each = Each { at_a_time: rng.u16(1..5), tolerates: rng.u16(0..4).saturating_sub(1) };
+            Step::new(name, "service1").each(each)
         }
         service => Step::new(name, format!("service{}", service % 3)),
     }
@@ -136,6 +142,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::OwnerDied { .. } => "owner died",
         Event::CutOff { .. } => "cut off",
         Event::Until { .. } => "until",
+        Event::Listed { .. } => "listed",
         Event::Signalled { .. } => "signalled",
         Event::Taken { .. } => "taken",
         Event::Progressed { .. } => "progressed",
@@ -153,7 +160,7 @@ impl World {
         let now = Time::from_millis(1_000);
         let start_at = now + s(if rng.u8(0..6) == 0 { rng.u64(1..30) } else { 0 });
         let task = Task::starting_at(&definition, now, start_at);
-        let books = vec![Books::default(); definition.steps().len()];
+        let books = BTreeMap::new();
         let run = Run { definition, task, now };
         let (agents, old, asks, seen) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
         let (said, sent, counted) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
@@ -258,6 +265,8 @@ impl World {
             Ask::Permit(step) => Event::Granted { step },
             Ask::Until(step) if self.chance(12) => Event::Unjudged { step, why: Arc::from("no such field") },
             Ask::Until(step) => Event::Until { step, at: self.run.now + s(self.rng.u64(0..30)) },
+            Ask::List(step) if self.chance(12) => Event::Unjudged { step, why: Arc::from("no such field") },
+            Ask::List(step) => Event::Listed { step, items: self.rng.usize(0..7) },
             Ask::Signal { step, kept_at } => {
                 let said = self.said[&kept_at];
                 if self.event(&Event::Taken { step }).keeps() == Some(step) {
@@ -283,9 +292,9 @@ impl World {
         let outcome = if self.faults { self.rng.u8(0..12) } else { 9 };
         // What is done although nobody hears of it.
         let has_effect = matches!(outcome, 0 | 2 | 11) && self.rng.bool() || (4..10).contains(&outcome);
-        if has_effect {
+        if has_effect && (undo || attempt > self.books_of(step).refused) {
             let tick = self.tick;
-            let books = &mut self.books[step.ordinal()];
+            let books = self.books.entry(step).or_default();
             match undo {
                 false if !books.done => (books.done, books.done_at) = (true, tick),
                 true if !books.undone => (books.undone, books.undone_at) = (true, tick),
@@ -300,14 +309,17 @@ impl World {
             1 => failure(Effect::None, again),
             2 => failure(Effect::Possible, again),
             // A service that has done it does not say no.
-            3 if !undo && !self.books[step.ordinal()].done => failure(Effect::Refused, None),
+            3 if !undo && !self.books_of(step).done => {
+                self.books.entry(step).or_default().refused = attempt;
+                failure(Effect::Refused, None)
+            }
             3 => failure(Effect::None, None),
             10 => Answer::NotMade {
                 block: Block::Breaker,
                 until: Some(self.run.now + s(self.rng.u64(1..20))).filter(|_| self.rng.bool()),
             },
             11 => Answer::Unheard,
-            _ if self.run.definition.step(step).repeats().is_some() && self.rng.bool() => Answer::NotYet,
+            _ if self.rules(step).repeats().is_some() && self.rng.bool() => Answer::NotYet,
             _ => Answer::Completed,
         };
         let event = Event::Answered { step, attempt, answer };
@@ -321,7 +333,8 @@ impl World {
     /// Looks for what is past due, as the supervisor and timers do.
     fn supervise(&mut self) {
         let now = self.run.now;
-        for step in self.run.definition.ids() {
+        let busy: Vec<_> = self.run.task.rows().map(|(step, _)| step).collect();
+        for step in busy {
             let record = self.run.task.step(step).clone();
             if record.complete_by.is_some_and(|time| now >= time) {
                 self.event(&Event::TimedOut { step, attempt: record.attempt });
@@ -362,10 +375,14 @@ impl World {
     /// What the services' books say must be what the task says.
     pub(super) fn audit(&self) {
         let task = &self.run.task;
-        for id in self.run.definition.ids() {
-            let (record, books) = (task.step(id), self.books[id.ordinal()]);
-            let name = self.run.definition.step(id).name();
-            let step = self.run.definition.step(id);
+        for id in self.run.definition.ids().chain(self.items()) {
+            let (record, books) = (task.step(id), self.books_of(id));
+            let name = format!("{} ({id})", self.rules(id).name());
+            let step = self.rules(id);
+            if step.fans_out().is_some() && id.item().is_none() {
+                self.audit_items(id);
+                continue;
+            }
             if step.wait().is_some() {
                 self.audit_wait(id);
                 continue;
@@ -412,21 +429,67 @@ impl World {
         assert_eq!(used.iter().collect::<BTreeSet<_>>().len(), used.len(), "one signal ended two waits");
     }
 
+    fn books_of(&self, id: StepId) -> Books {
+        self.books.get(&id).copied().unwrap_or_default()
+    }
+
+    fn rules(&self, id: StepId) -> &Step {
+        self.run.task.rules(&self.run.definition, id)
+    }
+
+    /// All items of all lists.
+    fn items(&self) -> impl Iterator<Item = StepId> {
+        self.run.task.head().fans().iter().flat_map(Fan::items)
+    }
+
+    /// What calls its service for a step: the step itself, or its items.
+    fn made_for(&self, step: StepId) -> Vec<StepId> {
+        self.run.task.head().fan(step).map_or_else(|| vec![step], |fan| fan.items().collect())
+    }
+
+    /// A step with items is what those say.
+    fn audit_items(&self, id: StepId) {
+        let (task, each) = (&self.run.task, self.rules(id).fans_out().unwrap());
+        let Some(fan) = task.head().fan(id) else { return };
+        let count = |state| fan.items().filter(|item| task.step(*item).state == state).count();
+        if task.step(id).state == StepState::Completed && !task.step(id).is_by_hand() {
+            let (done, failed) = (count(StepState::Completed), count(StepState::Failed));
+            assert_eq!(
+                done + failed,
+                usize::from(fan.count),
+                "{id} is completed, and not all items have ended"
+            );
+            assert!(
+                failed <= usize::from(each.tolerates),
+                "{id} is completed, and {failed} items have failed"
+            );
+        }
+        if task.step(id).undo == UndoState::Done {
+            let left = fan.items().find(|item| {
+                let record = task.step(*item);
+                record.undo != UndoState::Done
+                    && (record.state == StepState::Completed || record.may_have_happened)
+            });
+            assert!(left.is_none(), "{id} is undone, and {left:?} is not");
+        }
+    }
+
     fn check_completed(&self) {
         let open = self.run.task.steps.iter().any(|record| {
             !matches!(record.state, StepState::Completed | StepState::Skipped | StepState::Failed)
         });
-        assert!(!open && self.books.iter().all(|books| !books.undone));
+        assert!(!open && self.books.values().all(|books| !books.undone));
     }
 
     /// Everything that was done and can be undone is, each after what came after it.
     fn check_undone(&self) {
-        for id in self.run.definition.ids() {
-            let books = self.books[id.ordinal()];
-            let undoable = self.run.definition.step(id).undo_settings().is_some();
+        for id in self.run.definition.ids().chain(self.items()) {
+            let books = self.books_of(id);
+            let undoable = self.rules(id).undo_settings().is_some();
             assert!(!books.done || !undoable || books.undone, "{id} was done and is not undone");
-            for later in self.run.definition.dependents(id) {
-                let after = self.books[later.ordinal()];
+            let later = self.run.definition.dependents(self.run.task.step_of(id));
+            for later in later.iter().flat_map(|later| self.made_for(*later)) {
+                let after = self.books_of(later);
                 if books.undone && after.undone && after.done {
                     assert!(books.undone_at > after.undone_at, "{id} was undone before {later}");
                 }
@@ -482,6 +545,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             "cut off",
             "cancelled",
             "until",
+            "listed",
             "signalled",
             "taken",
             "progressed",
@@ -502,12 +566,15 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x5EED);
         for _ in 0..300 {
             let ids: Vec<_> = world.run.definition.ids().collect();
-            let step = ids[rng.usize(0..ids.len())];
+            let step = match rng.u8(0..4) {
+                0 => StepId::of_item(rng.u16(0..205)),
+                _ => ids[rng.usize(0..ids.len())],
+            };
             let attempt = world.run.task.step(step).attempt.saturating_sub(u32::from(rng.u8(0..4) == 0));
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..26) {
+            let event = match rng.u8(0..27) {
                 22..=25 => asked(operate::any_action(&mut rng, step, world.run.now)),
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
@@ -526,6 +593,7 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
                     Event::Signalled { signal: Arc::from(["go", "stay"][rng.usize(0..2)]), id }
                 }
                 18 => Event::Taken { step },
+                26 => Event::Listed { step, items: rng.usize(0..9) * rng.usize(0..3_000) / 2_000 },
                 19 => Event::Progressed { step, attempt },
                 20 => {
                     let answer = if rng.bool() { Answer::NotYet } else { Answer::Unheard };

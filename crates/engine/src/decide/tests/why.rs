@@ -29,7 +29,8 @@ pub(super) fn check(definition: &Definition, task: &Task, now: Time) {
     assert_eq!(runs, task.head().running as usize, "{told}");
     let ending = task.head().ending.as_ref();
     if ending.is_none_or(|ending| ending.drained && ending.end == End::Undo) {
-        assert_eq!(why.held.len(), task.head().open as usize, "{told}");
+        let items = task.rows().filter(|(id, _)| id.item().is_some()).count();
+        assert_eq!(why.held.len(), task.head().open as usize + items, "{told}");
         assert_eq!(busy(|on| matches!(on, On::Place)), task.head().ready as usize, "{told}");
     }
     // Whatever waits for others waits for some that are told of, and that do not wait for it.

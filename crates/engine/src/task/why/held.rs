@@ -20,17 +20,27 @@ impl Asking<'_> {
         let ids = self.definition.ids();
         if let Some(paused) = head.paused() {
             let hold = self.paused(paused);
-            let running = ids.filter(|id| self.task.step(*id).is_running());
+            let running = ids.chain(self.items_at_work()).filter(|id| self.task.step(*id).is_running());
             let running = running.map(|id| self.busy(id, self.task.step(id).is_undoing()));
             return std::iter::once(hold).chain(running).collect();
         }
         match &head.ending {
             None if head.state == TaskState::Pending => vec![self.not_begun()],
-            None => ids.filter_map(|id| self.forward(id)).collect(),
-            Some(ending) if !ending.drained => ids.filter_map(|id| self.draining(id, ending)).collect(),
-            Some(ending) if ending.end == End::Undo => ids.filter_map(|id| self.undo(id)).collect(),
+            None => ids.chain(self.items_at_work()).filter_map(|id| self.forward(id)).collect(),
+            Some(ending) if !ending.drained => {
+                let running = self.items_at_work().filter(|id| self.task.step(*id).is_running());
+                ids.chain(running).filter_map(|id| self.draining(id, ending)).collect()
+            }
+            Some(ending) if ending.end == End::Undo => {
+                ids.chain(self.items_at_work()).filter_map(|id| self.undo(id)).collect()
+            }
             Some(_) => Vec::new(),
         }
+    }
+
+    /// Items that run, could, or wait.
+    fn items_at_work(&self) -> impl Iterator<Item = StepId> {
+        self.task.rows().map(|(id, _)| id).filter(|id| id.item().is_some())
     }
 
     fn paused(&self, paused: &Paused) -> Held {
@@ -83,8 +93,12 @@ impl Asking<'_> {
 
     /// A step, or its undo, that runs or could.
     fn busy(&self, id: StepId, undo: bool) -> Held {
-        let (step, record) = (self.definition.step(id), self.task.step(id));
+        let (step, record) = (self.task.rules(self.definition, id), self.task.step(id));
+        let fans_out = step.fans_out().is_some() && id.item().is_none();
         let (on, change) = match (record.undo, record.state) {
+            (UndoState::Waiting, _) | (UndoState::None, StepState::Waiting) if fans_out => {
+                (self.items(id, undo), Change::Items)
+            }
             (UndoState::Running, _) | (UndoState::None, StepState::Running) => {
                 (attempt(step, record, undo), Change::Answer)
             }
@@ -96,6 +110,16 @@ impl Asking<'_> {
         let since = record.since().or_else(|| self.since.step(id));
         let until = record.complete_by.or(record.not_before);
         Held { undo, since, until, ..self.hold(id, on, change) }
+    }
+
+    /// How far a step has come with its items.
+    fn items(&self, id: StepId, undo: bool) -> On {
+        let Some(fan) = self.task.head.fan(id) else { return On::Answer };
+        let (done, failed) = match undo {
+            true => (fan.count - fan.back - fan.busy - fan.stuck, fan.stuck),
+            false => (fan.done, fan.failed),
+        };
+        On::Items { done, failed, busy: fan.busy, count: fan.count }
     }
 
     fn waits(&self, id: StepId, step: &Step, record: &Record) -> (On, Change) {
@@ -119,11 +143,12 @@ impl Asking<'_> {
 
     /// What runs is waited for; then what was done is undone, and the rest is closed.
     fn draining(&self, id: StepId, ending: &Ending) -> Option<Held> {
-        let (step, record) = (self.definition.step(id), self.task.step(id));
+        let (step, record) = (self.task.rules(self.definition, id), self.task.step(id));
         if record.is_running() {
             return Some(self.busy(id, false));
         }
-        let happened = record.state == StepState::Completed || record.may_have_happened;
+        let items = self.task.head.fan(id).is_some_and(|fan| fan.done > 0);
+        let happened = record.state == StepState::Completed || record.may_have_happened || items;
         let undo = ending.end == End::Undo && step.undo_settings().is_some() && happened;
         let open = matches!(
             record.state,
@@ -186,10 +211,11 @@ impl Asking<'_> {
     }
 
     fn hold(&self, id: StepId, on: On, change: Change) -> Held {
-        let (step, record) = (self.definition.step(id), self.task.step(id));
+        let (step, record) = (self.task.rules(self.definition, id), self.task.step(id));
+        let item = self.task.head.fan_of(id).and_then(|fan| fan.place_of(id));
         Held {
             step: Some(id),
-            name: step.name().to_owned(),
+            name: item.map_or_else(|| step.name().to_owned(), |item| format!("{}[{item}]", step.name())),
             service: step.wait().is_none().then(|| step.service().to_owned()),
             since: self.since.step(id),
             last_failure: record.last_failure.clone(),

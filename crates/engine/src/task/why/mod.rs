@@ -98,6 +98,17 @@ pub enum On {
         /// How often it has to be heard of.
         heartbeat: Option<Duration>,
     },
+    /// Its items.
+    Items {
+        /// How many are done, or, of an undo, are undone or need not be.
+        done: u16,
+        /// How many have failed, or could not be undone.
+        failed: u16,
+        /// How many are under way.
+        busy: u16,
+        /// How many there are.
+        count: u16,
+    },
     /// A place at its service.
     Place,
     /// A time, by its definition.
@@ -166,6 +177,8 @@ pub enum Change {
     Circuit,
     /// These steps, or their undos, end.
     Steps(Vec<StepId>),
+    /// Its items end.
+    Items,
     /// Another step ends, of whichever task.
     Others,
     /// A node takes the task up.

@@ -8,6 +8,9 @@ use crate::decide::in_words;
 use crate::definition::StepId;
 use crate::time::Time;
 
+/// Of so many items it is told what they do: they are alike.
+const ITEMS_TOLD: usize = 3;
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut told = Vec::new();
@@ -20,7 +23,12 @@ impl fmt::Display for Why {
         let waits_for_others =
             |hold: &&Held| matches!(hold.on, On::Turn(_) | On::Drain(_) | On::LaterUndo(_));
         let telling = self.held.iter().filter(|hold| !waits_for_others(hold));
-        told.extend(telling.map(|hold| hold.in_words(self.now)));
+        let (items, steps): (Vec<_>, Vec<_>) = telling.partition(|hold| hold.is_of_item());
+        told.extend(steps.into_iter().map(|hold| hold.in_words(self.now)));
+        told.extend(items.iter().take(ITEMS_TOLD).map(|hold| hold.in_words(self.now)));
+        if items.len() > ITEMS_TOLD {
+            told.push(format!("and {} more items", items.len() - ITEMS_TOLD));
+        }
         if self.held.iter().any(|hold| hold.undo && matches!(hold.on, On::Drain(_))) {
             told.push("what was done is undone once that has ended".to_owned());
         }
@@ -50,6 +58,10 @@ pub(super) fn cause(cause: &Cause, task: &Task, name: impl Fn(StepId) -> String)
 }
 
 impl Held {
+    fn is_of_item(&self) -> bool {
+        self.step.is_some_and(|step| step.item().is_some())
+    }
+
     /// In words, with times as they are measured from this moment.
     #[must_use]
     pub fn in_words(&self, now: Time) -> String {
@@ -101,6 +113,14 @@ impl Held {
                 "an attempt has not answered in time; the supervisor sees to it".to_owned()
             }
             On::Attempt { .. } => self.attempt(secs, since.as_deref()),
+            On::Items { done, failed, busy, count } => {
+                let what = if self.undo { "undone" } else { "done" };
+                let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+                format!(
+                    "{done} of its {count} items are {what}{failed}, {busy} are under way{}",
+                    since_or("")
+                )
+            }
             On::Place => format!("it waits for a place at its service{}", since_or("")),
             On::Time => format!(
                 "it waits for a time:{}, and for {secs} s more; only a cancel or the task's deadline ends that sooner",

@@ -39,6 +39,8 @@ pub(crate) const SHORTEST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How soon it is looked again whether turns that were given have begun.
 const SOON: Duration = Duration::from_millis(10);
+/// How long a ramp whose work is done stays: whoever comes next is counted with those that it let go last.
+const STAYS: Duration = Duration::from_millis(100);
 
 /// What a step is told that wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub(super) struct Gate {
     ramps: bool,
     /// A ramp does not end before: somebody may come who waited with a process that died.
     ramps_until: Moment,
+    /// When a ramp ends whose work is done.
+    lets_go_at: Option<Moment>,
     used: usize,
     /// Who waits in memory, whether parked or not.
     line: Line,
@@ -119,6 +123,7 @@ impl Gate {
             limited_until: Moment::ZERO,
             ramps: service.is_ramped(),
             ramps_until: Moment::ZERO,
+            lets_go_at: None,
             used: 0,
             line: Line::default(),
             phase: Phase::Flowing,
@@ -192,7 +197,11 @@ impl Gate {
             (Phase::Ramping(ramp), true) => {
                 let all_gone = self.line.is_empty() && !self.parked && self.fetching == 0;
                 if all_gone && self.ramp_ends_at(ramp, now) <= now {
-                    self.phase = Phase::Flowing;
+                    match self.lets_go_at {
+                        Some(at) if at <= now => self.phase = Phase::Flowing,
+                        Some(_) => {}
+                        None => self.lets_go_at = Some(now + STAYS),
+                    }
                 }
                 Vec::new()
             }
@@ -202,18 +211,19 @@ impl Gate {
             }
             (_, false) => self.close(now, state),
         };
-        let most = match &self.phase {
-            Phase::Ramping(ramp) => Some(ramp.most_in_a_tenth()),
+        let gap = match &self.phase {
+            Phase::Ramping(ramp) => Some(ramp.gap()),
             Phase::Flowing | Phase::Shut | Phase::Probing => None,
         };
-        self.pace.with(|pace| pace.set(most));
+        self.pace.with(|pace| pace.set(gap));
         shut
     }
 
     /// When a ramp has done its work, if nobody else comes.
     fn ramp_ends_at(&self, ramp: &Ramp, now: Moment) -> Moment {
         let all_begun = if self.pace.with(|pace| pace.is_idle()) { now } else { now + SOON };
-        ramp.ends_at(now).max(self.ramps_until).max(all_begun)
+        let lets_go_at = self.lets_go_at.unwrap_or(now);
+        ramp.ends_at(now).max(self.ramps_until).max(all_begun).max(lets_go_at)
     }
 
     /// When a ramp gives its next turn.
@@ -239,6 +249,7 @@ impl Gate {
 
     fn reopen(&mut self, now: Moment) {
         self.probed.clear();
+        self.lets_go_at = None;
         // Somebody else may have parked tasks too: the store is asked once.
         self.has_parked();
         self.seed = self.seed.wrapping_add(now.as_nanos());
@@ -375,7 +386,7 @@ impl Gate {
     pub(super) fn turn(&mut self, task: TaskId, step: StepId, now: Moment) -> Option<Turn> {
         let at = self.turns.get_mut(&(task, step))?;
         if let Phase::Ramping(ramp) = &mut self.phase {
-            *at = ramp.begin_call(*at, now);
+            *at = ramp.begin_call(*at, self.pace.with(|pace| pace.free_at(now)));
         }
         Some(self.pace.turn(*at))
     }
