@@ -119,6 +119,7 @@ impl Script {
             task: task.clone(),
             owner: Some(NODE),
             messages: Vec::new(),
+            more: None,
         };
         let steps = [0, 1, 2].map(StepId::at);
         let granted = |place: usize| Event::Granted { step: steps[place] };

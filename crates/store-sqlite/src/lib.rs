@@ -11,6 +11,7 @@
 //! a paused clock. The futures need no runtime; what was asked is done even if its future is dropped.
 
 mod answer;
+mod arrival;
 mod aside;
 mod audit;
 mod bulk;
@@ -19,6 +20,7 @@ mod clock;
 mod codec;
 mod drive;
 mod error;
+mod hand_in;
 mod job;
 mod list;
 mod mail;
@@ -29,6 +31,7 @@ mod outbox;
 mod parked;
 mod queue;
 mod reader;
+mod reply;
 mod schedule;
 mod task;
 mod write;
@@ -36,17 +39,22 @@ mod writer;
 
 use std::fmt;
 use std::future::{Future, ready};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
-    Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
+    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled,
     Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
+
+pub use hand_in::HandIn;
+/// The very version that a connection of the caller's own must be of.
+pub use rusqlite;
 
 use crate::clock::Clock;
 use crate::drive::Drive;
@@ -68,6 +76,10 @@ struct Inner {
     drive: Drive,
     clock: Arc<Clock>,
     commits: Arc<AtomicU64>,
+    /// For how long writes have waited for others, in milliseconds.
+    held_up: Arc<AtomicU64>,
+    /// Where the file is, whatever it was called.
+    path: PathBuf,
 }
 
 impl Sqlite {
@@ -351,5 +363,64 @@ impl Nodes for Sqlite {
 
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| node::leave(transaction, node))
+    }
+}
+
+impl Replies for Sqlite {
+    /// What is not there is found out without a write.
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
+        let now = self.inner.clock.now();
+        let looked = self.inner.reader.read(|transaction| reply::look(transaction, &address, now)).into_inner();
+        async move {
+            match looked? {
+                (false, next) => Ok(HandedReplies { replies: Vec::new(), next }),
+                (true, _) => {
+                    let hand_out =
+                        move |transaction: &_, now| reply::hand_out(transaction, &address, most, now, hold);
+                    self.inner.drive.ask(Ok(()), ROWS, hand_out).await
+                }
+            }
+        }
+    }
+
+    fn settle_replies(
+        &self,
+        batch: Vec<(ReplyId, Settled)>,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| {
+            let settled = batch.iter().map(|one| reply::settle(transaction, *one));
+            settled.collect::<rusqlite::Result<Vec<_>>>().map(|had| had.into_iter().filter(|had| *had).count())
+        })
+    }
+
+    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send {
+        self.inner.reader.read(reply::queues)
+    }
+}
+
+impl Intake for Sqlite {
+    fn has_outsiders(&self) -> bool {
+        true
+    }
+
+    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.inner.reader.version()
+    }
+
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send {
+        self.inner.reader.read(|transaction| arrival::all(transaction, behind, most))
+    }
+
+    fn held_up(&self) -> Duration {
+        Duration::from_millis(self.inner.held_up.load(Ordering::Relaxed))
     }
 }

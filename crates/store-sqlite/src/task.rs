@@ -5,13 +5,13 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Head, Record, StepId, Task, Time};
 use steadfast_store::{
-    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
+    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, SubmissionMore, Submitted, TaskId,
 };
 
 use crate::aside::{self, ASIDE, Found};
 use crate::codec::{id, millis, pack_head, state, time, unpack_head, unpack_record};
 use crate::write::{insert_step, ordinal};
-use crate::{mail, node, outbox};
+use crate::{arrival, mail, node, outbox, reply};
 
 /// The place of the input among a task's payloads.
 const INPUT: i64 = -1;
@@ -20,6 +20,11 @@ const DEADLINE: i64 = -1;
 
 /// Stores a task, unless it or its key is there.
 pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
+    if let Some(more) = new.more.as_deref()
+        && let Some(refused) = refused(transaction, new, more)?
+    {
+        return Ok(refused);
+    }
     let task = id(new.id.as_u128());
     let head = new.task.head();
     let sql =
@@ -46,17 +51,65 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
         new.priority,
     ])?;
     if stored == 0 {
-        return seen(transaction, new);
+        return settled(transaction, new);
     }
     for (step, record) in new.task.rows() {
         insert_step(transaction, task, step, record)?;
     }
     let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
     transaction.prepare_cached(sql)?.execute(params![task, INPUT, &*new.input])?;
+    if let Some(more) = new.more.as_deref() {
+        put_more(transaction, task, more)?;
+    }
     for message in &new.messages {
-        outbox::send(transaction, message, now)?;
+        outbox::tell(transaction, message, now)?;
     }
     Ok(Submitted::New)
+}
+
+/// Why a submission is not even tried that has what few have.
+fn refused(transaction: &Connection, new: &Submission, more: &SubmissionMore) -> rusqlite::Result<Option<Submitted>> {
+    if let Some(arrival) = more.arrival
+        && !arrival::is_there(transaction, arrival)?
+    {
+        return Ok(Some(Submitted::Gone));
+    }
+    let Some(reply) = &more.reply else { return Ok(None) };
+    let waiting = reply::waiting(transaction, &reply.address)?;
+    // One that is there is not stored again: nobody is told anything more for it.
+    let there = waiting >= reply.most && seen(transaction, new).optional()?.is_some();
+    Ok((waiting >= reply.most && !there).then_some(Submitted::QueueFull(waiting)))
+}
+
+fn put_more(transaction: &Connection, task: [u8; 16], more: &SubmissionMore) -> rusqlite::Result<()> {
+    if let Some(reply) = &more.reply {
+        let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
+        let place = ordinal(StepId::OF_REPLIES);
+        transaction.prepare_cached(sql)?.execute(params![task, place, &*reply.kept])?;
+    }
+    more.arrival.map_or(Ok(()), |arrival| arrival::taken(transaction, arrival))
+}
+
+/// The same; a row that it was handed in by, and of which nothing more is to be made, is gone.
+fn settled(transaction: &Connection, new: &Submission) -> rusqlite::Result<Submitted> {
+    let seen = seen(transaction, new)?;
+    let Some(arrival) = new.more.as_ref().and_then(|more| more.arrival) else { return Ok(seen) };
+    if seen == Submitted::Again && !is_same(transaction, new)? {
+        return Ok(Submitted::OtherInput(new.id));
+    }
+    if !matches!(seen, Submitted::OtherInput(_)) {
+        arrival::taken(transaction, arrival)?;
+    }
+    Ok(seen)
+}
+
+/// Whether the task of this id is of this workflow and has this input.
+fn is_same(transaction: &Connection, new: &Submission) -> rusqlite::Result<bool> {
+    let sql = "SELECT workflow FROM steadfast_tasks WHERE id = ?";
+    let mut find = transaction.prepare_cached(sql)?;
+    let workflow: String = find.query_row([id(new.id.as_u128())], |row| row.get(0))?;
+    let input = payload(transaction, PayloadKey { task: new.id, step: None })?;
+    Ok(*workflow == *new.workflow && input.as_ref() == Some(&new.input))
 }
 
 /// What was there before a submission that was not stored.
@@ -183,7 +236,7 @@ fn take(transaction: &Connection, node: NodeId, task: TaskId) -> rusqlite::Resul
     node::own(transaction, task, id(node.as_u128()))?;
     let owner_died = before.owner.is_some();
     let stored = Stored { owner: Some(node), epoch: before.epoch + 1, parked_on: None, ..before };
-    Ok(Some(Claimed { stored, owner_died, mail }))
+    Ok(Some(Claimed { stored, owner_died, mail, reply: reply::kept(transaction, task)? }))
 }
 
 /// Tasks as they are. One that cannot be read is an error only to who asks for it alone.

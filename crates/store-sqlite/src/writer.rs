@@ -8,9 +8,9 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
 
@@ -18,12 +18,19 @@ use crate::clock::Clock;
 use crate::error::failed;
 use crate::job::Job;
 use crate::node;
-use crate::open::BUSY;
 use crate::queue::Group;
 
 /// How much time is reserved at once: so far a restart may put the clock ahead of the wall, and so long no commit has to
 /// write the time beside what it is there for.
 const AHEAD: Duration = Duration::from_millis(100);
+
+/// How long SQLite itself waits for others at a time.
+const SLICE: Duration = Duration::from_secs(1);
+/// After so long it is told that others hold the file.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// So long a transaction of others is waited for. What is asked for meanwhile waits in memory, which has a limit too; then it
+/// fails, and is read again before it is tried again.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Its parts are dropped in this order: the owner's lock only after the file was closed.
 pub(crate) struct Writer {
@@ -32,7 +39,14 @@ pub(crate) struct Writer {
     clock: Arc<Clock>,
     /// No time after this is in the file: the clock starts here when it is opened again.
     reserved: Time,
-    commits: Arc<AtomicU64>,
+    counts: Counts,
+}
+
+/// What the writer counts, for others to see.
+pub(crate) struct Counts {
+    pub(crate) commits: Arc<AtomicU64>,
+    /// For how long writes have waited for others, in milliseconds.
+    pub(crate) held_up: Arc<AtomicU64>,
 }
 
 /// Jobs, each with what became of it: to be told once nothing is locked.
@@ -67,17 +81,48 @@ impl Writer {
         owner: File,
         clock: Arc<Clock>,
         reserved: Time,
-        commits: Arc<AtomicU64>,
+        counts: Counts,
     ) -> Self {
-        Self { connection, _owner: owner, clock, reserved, commits }
+        let _ = connection.busy_timeout(SLICE);
+        Self { connection, _owner: owner, clock, reserved, counts }
     }
 
     /// Begins the next transaction, if that needs no waiting: another connection to the file may be writing.
     pub(crate) fn begin_at_once(&self) -> bool {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let begun = self.execute("BEGIN IMMEDIATE").is_ok();
-        let _ = self.connection.busy_timeout(BUSY);
+        let _ = self.connection.busy_timeout(SLICE);
         begun
+    }
+
+    /// Begins the next transaction. While somebody else writes the file, all wait: what is asked for is not lost, and goes on as
+    /// soon as they have ended. Nobody can write meanwhile, so that no lease can be taken from anybody either.
+    fn begin(&self) -> rusqlite::Result<()> {
+        #[expect(clippy::disallowed_methods, reason = "how long others hold the file is not the store's time")]
+        let began = Instant::now();
+        let (mut told, mut busy) = (false, false);
+        let done = loop {
+            match self.execute("BEGIN IMMEDIATE") {
+                Err(error) if is_busy(&error) && began.elapsed() < LONGEST => busy = true,
+                done => break done,
+            }
+            if began.elapsed() >= TOLD_AFTER && !told {
+                told = true;
+                tracing::warn!(
+                    "another program's transaction holds the store's file for {:?}: all writes wait until it ends; keep \
+                     transactions on this file short, and nothing slow inside of them",
+                    began.elapsed()
+                );
+            }
+        };
+        if busy {
+            let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.counts.held_up.fetch_add(waited, Ordering::Relaxed);
+        }
+        if told {
+            tracing::warn!(waited = ?began.elapsed(), written = done.is_ok(), "the store's file could not be written");
+        }
+        done
     }
 
     /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
@@ -110,7 +155,7 @@ impl Writer {
         let now = self.clock.now();
         steadfast_store::failpoint!("writer.before_begin");
         if self.connection.is_autocommit() {
-            self.execute("BEGIN IMMEDIATE")?;
+            self.begin()?;
         }
         let reserved = if now > self.reserved { now + AHEAD } else { self.reserved };
         if reserved > self.reserved {
@@ -122,7 +167,7 @@ impl Writer {
         self.execute("COMMIT")?;
         steadfast_store::failpoint!("writer.after_commit");
         self.reserved = reserved;
-        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
         Ok(results)
     }
 
@@ -168,6 +213,10 @@ impl Fault {
             Self::Panic(words) => Box::new(move || panicked(&words)),
         }
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn panicked(words: &str) -> Error {

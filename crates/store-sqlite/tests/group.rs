@@ -51,6 +51,7 @@ fn submission(number: u128) -> Submission {
         task: Task::new(&workflow, clock()),
         owner: None,
         messages: Vec::new(),
+        more: None,
     }
 }
 

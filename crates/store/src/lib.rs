@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`], [`Replies`], [`Intake`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -21,6 +21,7 @@ mod list;
 mod memory;
 mod outbox;
 mod record;
+mod reply;
 mod write;
 
 #[cfg(feature = "conformance")]
@@ -43,8 +44,9 @@ pub use outbox::{
 };
 pub use record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
-    Schedule, Stored, Submission, Submitted,
+    Schedule, Stored, Submission, SubmissionMore, Submitted,
 };
+pub use reply::{Addressed, Arrival, ArrivalId, HandedReplies, Reply, ReplyId, ReplyPlace, ReplyQueue};
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
 use steadfast_engine::Time;
@@ -300,6 +302,50 @@ pub trait Nodes {
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
+/// Replies to those who submitted, by their address. A task's replies are stored in its own writes, with its number each
+/// ([`Outgoing::to`]). They are delivered at least once; of a task, none before the one in front of it is acknowledged.
+pub trait Replies {
+    /// Hands out replies to an address that are due, at most so many, longest due first, of each task only the first: nobody else
+    /// gets them for this long. Whoever does not settle one in time is taken to have died over it, and it is handed out again.
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send;
+
+    /// Says what became of replies that were handed out; how many of them it still had. What was delivered is deleted, and the
+    /// next one of its task has its turn. One that was never handed out is left alone. None is ever given up.
+    fn settle_replies(
+        &self,
+        batch: Vec<(ReplyId, Settled)>,
+    ) -> impl Future<Output = Result<usize, Error>> + Send;
+
+    /// All addresses to which replies wait, by name.
+    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send;
+}
+
+/// Submissions that others have written into the store, in transactions of their own. A node takes them by
+/// [`Tasks::submit`] with [`SubmissionMore::arrival`]: the task is stored and the row is gone in one write.
+pub trait Intake {
+    /// Whether somebody else can write into the store, so that it is worth looking.
+    fn has_outsiders(&self) -> bool;
+
+    /// A number that is another one once somebody has written, perhaps this program: asked for many times in a second, so that it
+    /// must cost next to nothing.
+    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send;
+
+    /// What was handed in and not taken, oldest first, at most so many, behind the given one.
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send;
+
+    /// For how long in all writes have waited because others held the store.
+    fn held_up(&self) -> Duration;
+}
+
 /// A whole store.
 pub trait Store:
     Tasks
@@ -313,6 +359,8 @@ pub trait Store:
     + AuditLog
     + Overdue
     + Nodes
+    + Replies
+    + Intake
     + Send
     + Sync
     + 'static
@@ -331,6 +379,8 @@ impl<S> Store for S where
         + AuditLog
         + Overdue
         + Nodes
+        + Replies
+        + Intake
         + Send
         + Sync
         + 'static

@@ -7,6 +7,7 @@ use steadfast_engine::{Head, Record, StepId, Task, Time};
 use crate::error::{Error, Kind};
 use crate::id::{AuditId, NodeId, TaskId};
 use crate::outbox::Outgoing;
+use crate::reply::{ArrivalId, ReplyPlace};
 use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD, MAX_SCHEDULE};
 
 /// Bytes that the store does not look into.
@@ -37,6 +38,17 @@ pub struct Submission {
     pub owner: Option<NodeId>,
     /// What is to be told of it: stored with it, or not at all. Empty for all but those that end as they begin.
     pub messages: Vec<Outgoing>,
+    /// What few submissions have.
+    pub more: Option<Box<SubmissionMore>>,
+}
+
+/// What few submissions have: who is replied to, and the row that it was handed in by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubmissionMore {
+    /// To whom the task replies.
+    pub reply: Option<ReplyPlace>,
+    /// The row that it was handed in by: it goes in the same write, and without it nothing is stored.
+    pub arrival: Option<ArrivalId>,
 }
 
 impl Submission {
@@ -47,6 +59,9 @@ impl Submission {
     pub fn check(&self) -> Result<(), Error> {
         check_size("an input", self.input.len(), MAX_PAYLOAD)?;
         check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)?;
+        if let Some(reply) = self.more.as_ref().and_then(|more| more.reply.as_ref()) {
+            check_size("a reply address", reply.address.len(), MAX_KEY)?;
+        }
         self.messages.iter().try_for_each(Outgoing::check)
     }
 }
@@ -62,6 +77,10 @@ pub enum Submitted {
     OtherInput(TaskId),
     /// A task of this very id is there: this submission was stored before.
     Again,
+    /// So many messages wait for those whom it would reply to, which is too many. Nothing was stored.
+    QueueFull(u64),
+    /// The row that it was handed in by is not there any more: somebody else has taken it. Nothing was stored.
+    Gone,
 }
 
 /// A task as it is stored.
@@ -110,6 +129,8 @@ pub struct Claimed {
     pub owner_died: bool,
     /// Its unread mail, oldest first.
     pub mail: Vec<Mail>,
+    /// What is kept at [`StepId::OF_REPLIES`]: to whom it replies.
+    pub reply: Option<Payload>,
 }
 
 /// Mail's place among all mail of its task: it only grows.

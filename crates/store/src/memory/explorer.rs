@@ -102,6 +102,7 @@ impl World {
             task: Task::new(&definition, now),
             owner: None,
             messages: Vec::new(),
+            more: None,
         });
         for node in NODES {
             shelf.leases.insert(node, now + LEASE);
