@@ -6,6 +6,8 @@
 //!   once or falls silent.
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
 //! - The **outbox** delivers what somebody has to be told: alerts, to the program's hooks and into the log.
+//! - **Replies** tell those who submitted what became of their tasks: by queues that they poll, and by hooks.
+//! - The **intake** makes tasks of what others have handed in, in transactions of their own.
 //! - **Schedules** begin recurring work: each run is a submission under a key of its own.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
@@ -18,6 +20,7 @@ mod clock;
 mod error;
 mod find;
 mod handler;
+mod intake;
 mod judge;
 mod lease;
 mod message;
@@ -25,6 +28,7 @@ mod node;
 mod operate;
 mod outbox;
 mod pulse;
+mod reply;
 pub mod schedule;
 mod scheduler;
 mod service;
@@ -43,8 +47,9 @@ pub use error::{Error, ErrorKind};
 pub use find::{Find, FoundTasks};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};
 pub use message::{Operation, Request};
-pub use node::{New, Node, Start, Submitted};
+pub use node::{Extra, New, Node, Start, Submitted};
 pub use pulse::{MAX_PROGRESS, Pulse};
+pub use reply::{BadAddress, QueueLevel, QueueStatus, Reply, ReplyError, ReplySettings, ReplyTo, Says};
 pub use service::Service;
 pub use settings::Settings;
 pub use stats::Stats;

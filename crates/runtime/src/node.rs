@@ -7,7 +7,8 @@ use std::time::Duration;
 use steadfast_engine::{Action, Ignored, NotTaken, StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId,
+    ArrivalId, Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store,
+    Stored, TaskId,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -17,10 +18,12 @@ use crate::bulk;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
+use crate::intake;
 use crate::lease::{self, Lease};
 use crate::message::{Operation, Request};
 use crate::operate::Operators;
 use crate::outbox::{self, Outbox};
+use crate::reply::{self, ReplyTo};
 use crate::schedule::{self, Bell};
 use crate::scheduler::{Inbox, Scheduler};
 use crate::settings::Settings;
@@ -58,6 +61,25 @@ pub struct New {
     pub priority: i8,
     /// What it is to work on.
     pub input: Payload,
+}
+
+/// What few submissions have.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// The task's id, if whoever submits has chosen one.
+    pub task: Option<TaskId>,
+    /// To whom it replies.
+    pub reply_to: Option<ReplyTo>,
+    /// What whoever submits knows it by; it comes back in every reply.
+    pub correlation: Option<Arc<str>>,
+    /// The row that it was handed in by.
+    pub arrival: Option<ArrivalId>,
+}
+
+impl Extra {
+    pub(crate) fn is_some(&self) -> bool {
+        self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some()
+    }
 }
 
 /// When a task starts.
@@ -111,6 +133,7 @@ impl<S: Store> Node<S> {
             inbox,
             progress: Mutex::default(),
             bell: Bell::default(),
+            replies: reply::Changes::default(),
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
@@ -123,7 +146,9 @@ impl<S: Store> Node<S> {
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
         let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
         let bulks = tokio::spawn(bulk::watch(Arc::clone(&shared)));
-        let loops = [&lease, &supervisor, &circuits, &schedules, &bulks].map(JoinHandle::abort_handle);
+        let intake = tokio::spawn(intake::watch(Arc::clone(&shared)));
+        let loops =
+            [&lease, &supervisor, &circuits, &schedules, &bulks, &intake].map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -133,8 +158,10 @@ impl<S: Store> Node<S> {
         alert::listen(&shared);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks];
-        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
+        let replies = tokio::spawn(reply::run(Arc::clone(&shared)));
+        let queues = tokio::spawn(reply::watch(Arc::clone(&shared)));
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks, intake];
+        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch, replies, queues]) })
     }
 
     /// Who this node is. One that has lost its lease becomes another.
@@ -161,6 +188,18 @@ impl<S: Store> Node<S> {
     /// The store's.
     pub async fn circuits(&self) -> Result<Vec<CircuitRecord>, Error> {
         Ok(circuits::read(&self.shared).await?)
+    }
+
+    /// The store that it works on.
+    #[must_use]
+    pub fn store(&self) -> &S {
+        &self.shared.store
+    }
+
+    /// An id that no other task has.
+    #[must_use]
+    pub fn fresh_task() -> TaskId {
+        TaskId::from_u128(uuid::Uuid::now_v7().as_u128())
     }
 
     /// The clock that it waits by.
@@ -190,6 +229,14 @@ impl<S: Store> Node<S> {
     /// As for [`Node::submit`].
     pub async fn submit_for(&self, new: New, start: Start) -> Result<Submitted, Error> {
         self.shared.submit(new, start).await
+    }
+
+    /// Submits a task that replies to somebody. What is said of the address when the key was used before counts.
+    ///
+    /// # Errors
+    /// As for [`Node::submit`]; an address that nobody can reply to, or for which too many replies wait.
+    pub async fn submit_with(&self, new: New, start: Start, extra: Extra) -> Result<Submitted, Error> {
+        self.shared.submit_with(new, start, extra).await
     }
 
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.
@@ -399,7 +446,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 5],
+    loops: [AbortHandle; 6],
 }
 
 impl<S> Drop for Ends<S> {

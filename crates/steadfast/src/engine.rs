@@ -13,7 +13,8 @@ use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
-    Alert, AlertError, BulkStatus, CircuitRecord, New, Node, Settings, Start, Stats, Told, Workflows,
+    Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Reply, ReplyError, ReplyTo, Settings,
+    Start, Stats, Told, Workflows,
 };
 use steadfast_store::{AuditId, MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
@@ -70,7 +71,8 @@ impl Engine {
     ) -> Submit<'e, In, Out> {
         let input = packed(workflow, input);
         let (namespace, start) = (Arc::from(""), Start::Now);
-        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, types: PhantomData }
+        let types = PhantomData;
+        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, extra: None, types }
     }
 
     /// A task that was submitted before, by this program or another.
@@ -192,6 +194,19 @@ impl Builder {
         self
     }
 
+    /// Calls this function with every reply to [`ReplyTo::hook`] of this name. A function that fails, panics or takes longer than ten
+    /// seconds is told again, with growing waits and the same [`Reply::id`], also after a restart, until it has taken it; those
+    /// that come after it for the same task wait. Of several functions of one name the last counts.
+    pub fn on_reply<F, Fut>(mut self, name: &str, hook: F) -> Self
+    where
+        F: Fn(Reply) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), ReplyError>> + Send + 'static,
+    {
+        let name = name.to_owned();
+        self.asked.push(Box::new(move |settings| settings.replies.on_reply(&name, hook)));
+        self
+    }
+
     /// When a service does badly: the rules for all services that have none of their own. Default: [`Rule::standard`]. An
     /// empty list switches them off.
     pub fn alert_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
@@ -266,6 +281,7 @@ pub struct Submit<'e, In, Out> {
     namespace: Arc<str>,
     priority: i8,
     start: Start,
+    extra: Option<Box<Extra>>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -304,6 +320,19 @@ impl<In, Out> Submit<'_, In, Out> {
         self.start = Start::After(time);
         self
     }
+
+    /// Tells this address what becomes of the task: that it was received, how far its attempts have come, and that it has
+    /// completed, is undone or has failed. A task that is found under its key goes on telling whom it has told.
+    pub fn reply_to(mut self, to: ReplyTo) -> Self {
+        self.extra.get_or_insert_default().reply_to = Some(to);
+        self
+    }
+
+    /// What you know the task by: it comes back in every reply. It has no meaning without [`reply_to`](Self::reply_to).
+    pub fn correlation(mut self, id: impl fmt::Display) -> Self {
+        self.extra.get_or_insert_default().correlation = Some(Arc::from(id.to_string()));
+        self
+    }
 }
 
 impl<In, Out> Submit<'_, In, Out> {
@@ -311,9 +340,11 @@ impl<In, Out> Submit<'_, In, Out> {
         if self.key.as_ref().is_some_and(|key| key.is_empty()) {
             return Err(empty_key());
         }
+        let correlation = self.extra.as_ref().and_then(|extra| extra.correlation.as_ref());
         let sizes = [
             ("the key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY),
             ("the namespace", self.namespace.len(), MAX_KEY),
+            ("the correlation id", correlation.map_or(0, |id| id.len()), MAX_KEY),
             ("the input, as JSON,", input.len(), MAX_PAYLOAD),
         ];
         match sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
@@ -334,7 +365,7 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
         let checked = taken.and_then(|input| self.check(&input).map(|()| input));
-        let Submit { engine, workflow, key, namespace, priority, start, .. } = self;
+        let Submit { engine, workflow, key, namespace, priority, start, extra, .. } = self;
         Box::pin(async move {
             let inner = &workflow.inner;
             let definition = inner.definition();
@@ -342,7 +373,10 @@ where
                 return Err(unregistered(definition));
             }
             let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
-            let submitted = engine.node.submit_for(new, start).await?;
+            let submitted = match extra {
+                None => engine.node.submit_for(new, start).await?,
+                Some(extra) => engine.node.submit_with(new, start, *extra).await?,
+            };
             Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
         })
     }

@@ -68,5 +68,8 @@ pub(crate) fn is_there(transaction: &Connection, arrival: ArrivalId) -> rusqlite
 
 /// It is a task now.
 pub(crate) fn taken(transaction: &Connection, arrival: ArrivalId) -> rusqlite::Result<()> {
-    transaction.prepare_cached("DELETE FROM steadfast_inbox WHERE number = ?")?.execute([number(arrival.0)]).map(drop)
+    transaction
+        .prepare_cached("DELETE FROM steadfast_inbox WHERE number = ?")?
+        .execute([number(arrival.0)])
+        .map(drop)
 }

@@ -127,9 +127,10 @@ impl HandIn {
             ("the correlation id", length(&self.correlation), MAX_KEY),
         ];
         match sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
-            Some((what, bytes, most)) => {
-                Err(Error::new(Kind::TooLarge, format!("{what} has {bytes} bytes, at most {most} are allowed")))
-            }
+            Some((what, bytes, most)) => Err(Error::new(
+                Kind::TooLarge,
+                format!("{what} has {bytes} bytes, at most {most} are allowed"),
+            )),
             None if self.key.as_ref().is_some_and(String::is_empty) => {
                 Err(Error::new(Kind::Unfit, "the key is empty: give what identifies the work, or none"))
             }
@@ -157,15 +158,19 @@ impl HandIn {
 /// Whether what this connection writes is as safe as what the engine does, and will be seen by it.
 fn check(connection: &Connection) -> Result<(), Error> {
     let unfit = |words: String| Error::new(Kind::Unfit, words);
-    let failed = |error: rusqlite::Error| unfit("the connection cannot be asked: see the cause".to_owned()).because(error);
+    let failed = |error: rusqlite::Error| {
+        unfit("the connection cannot be asked: see the cause".to_owned()).because(error)
+    };
     if connection.is_autocommit() {
         let words = "the connection is in no transaction, so that your rows and the submission would not commit together: \
                      begin one with BEGIN IMMEDIATE, and commit it after this";
         return Err(unfit(words.to_owned()));
     }
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(failed)?;
+    let mode: String =
+        connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(failed)?;
     if !mode.eq_ignore_ascii_case("wal") {
-        let words = format!("the connection's journal_mode is {mode} and must be wal: is it on the engine's file?");
+        let words =
+            format!("the connection's journal_mode is {mode} and must be wal: is it on the engine's file?");
         return Err(unfit(words));
     }
     let level: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).map_err(failed)?;

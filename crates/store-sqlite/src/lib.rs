@@ -21,6 +21,7 @@ mod codec;
 mod drive;
 mod error;
 mod hand_in;
+mod held;
 mod job;
 mod list;
 mod mail;
@@ -46,10 +47,11 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
-    HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
+    Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId,
+    Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
+    Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored, Submission,
+    Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 pub use hand_in::HandIn;
@@ -58,6 +60,7 @@ pub use rusqlite;
 
 use crate::clock::Clock;
 use crate::drive::Drive;
+use crate::held::Held;
 use crate::reader::Reader;
 
 /// About what an item of a batch takes beside its payloads, in bytes.
@@ -76,8 +79,8 @@ struct Inner {
     drive: Drive,
     clock: Arc<Clock>,
     commits: Arc<AtomicU64>,
-    /// For how long writes have waited for others, in milliseconds.
-    held_up: Arc<AtomicU64>,
+    /// How others have held the file.
+    held: Arc<Held>,
     /// Where the file is, whatever it was called.
     path: PathBuf,
 }
@@ -375,7 +378,8 @@ impl Replies for Sqlite {
         hold: Duration,
     ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
         let now = self.inner.clock.now();
-        let looked = self.inner.reader.read(|transaction| reply::look(transaction, &address, now)).into_inner();
+        let looked =
+            self.inner.reader.read(|transaction| reply::look(transaction, &address, now)).into_inner();
         async move {
             match looked? {
                 (false, next) => Ok(HandedReplies { replies: Vec::new(), next }),
@@ -394,7 +398,9 @@ impl Replies for Sqlite {
     ) -> impl Future<Output = Result<usize, Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| {
             let settled = batch.iter().map(|one| reply::settle(transaction, *one));
-            settled.collect::<rusqlite::Result<Vec<_>>>().map(|had| had.into_iter().filter(|had| *had).count())
+            settled
+                .collect::<rusqlite::Result<Vec<_>>>()
+                .map(|had| had.into_iter().filter(|had| *had).count())
         })
     }
 
@@ -421,6 +427,10 @@ impl Intake for Sqlite {
     }
 
     fn held_up(&self) -> Duration {
-        Duration::from_millis(self.inner.held_up.load(Ordering::Relaxed))
+        self.inner.held.total()
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.inner.held.is_now()
     }
 }

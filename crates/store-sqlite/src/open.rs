@@ -15,6 +15,7 @@ use steadfast_store::{Error, Kind};
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::error::{failed_at, not_made};
+use crate::held::Held;
 use crate::reader::Reader;
 use crate::writer::{Counts, Writer};
 use crate::{Inner, Sqlite, migration, node, outbox, reply};
@@ -81,11 +82,11 @@ fn open(
     let reserved = node::reserved(&connection).map_err(failed)?;
     let reader = reader(&file).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, reserved)), Arc::new(AtomicU64::new(0)));
-    let held_up = Arc::new(AtomicU64::new(0));
-    let counts = Counts { commits: Arc::clone(&commits), held_up: Arc::clone(&held_up) };
+    let held = Arc::new(Held::new());
+    let counts = Counts { commits: Arc::clone(&commits), held: Arc::clone(&held) };
     let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, counts);
     let inner =
-        Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits, held_up, path: file };
+        Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits, held, path: file };
     Ok(Sqlite { inner: Arc::new(inner) })
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn kept(transaction: &Connection, task: TaskId) -> rusqlite::Result<O
 /// How many wait for an address.
 pub(crate) fn waiting(transaction: &Connection, address: &str) -> rusqlite::Result<u64> {
     let sql = "SELECT waiting FROM steadfast_reply_queues WHERE address = ?";
-    let found = transaction.prepare_cached(sql)?.query_row([address], |row| row.get::<_, i64>(0)).optional()?;
+    let found =
+        transaction.prepare_cached(sql)?.query_row([address], |row| row.get::<_, i64>(0)).optional()?;
     Ok(found.map_or(0, i64::unsigned_abs))
 }
 
@@ -98,7 +99,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Reply> {
 }
 
 /// Whether something is due, and when there is something again: without a write.
-pub(crate) fn look(transaction: &Connection, address: &str, now: Time) -> rusqlite::Result<(bool, Option<Time>)> {
+pub(crate) fn look(
+    transaction: &Connection,
+    address: &str,
+    now: Time,
+) -> rusqlite::Result<(bool, Option<Time>)> {
     let due = transaction.prepare_cached(DUE_REPLIES)?.exists(params![address, millis(now), 1])?;
     Ok((due, next(transaction, address, now)?))
 }
@@ -130,7 +135,10 @@ pub(crate) fn hand_out(
 }
 
 /// Says what became of one; whether it was there, and handed out.
-pub(crate) fn settle(transaction: &Connection, (reply, settled): (ReplyId, Settled)) -> rusqlite::Result<bool> {
+pub(crate) fn settle(
+    transaction: &Connection,
+    (reply, settled): (ReplyId, Settled),
+) -> rusqlite::Result<bool> {
     let (task, nth) = (id(reply.task.as_u128()), number(reply.number));
     if let Settled::Again(not_before) = settled {
         let sql = "UPDATE steadfast_replies SET until_ms = ?3

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Head, Record, StepId, Task, Time};
 use steadfast_store::{
-    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, SubmissionMore, Submitted, TaskId,
+    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, SubmissionMore, Submitted,
+    TaskId,
 };
 
 use crate::aside::{self, ASIDE, Found};
@@ -68,7 +69,11 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
 }
 
 /// Why a submission is not even tried that has what few have.
-fn refused(transaction: &Connection, new: &Submission, more: &SubmissionMore) -> rusqlite::Result<Option<Submitted>> {
+fn refused(
+    transaction: &Connection,
+    new: &Submission,
+    more: &SubmissionMore,
+) -> rusqlite::Result<Option<Submitted>> {
     if let Some(arrival) = more.arrival
         && !arrival::is_there(transaction, arrival)?
     {

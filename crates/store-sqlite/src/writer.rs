@@ -16,6 +16,7 @@ use steadfast_store::{Error, Kind};
 
 use crate::clock::Clock;
 use crate::error::failed;
+use crate::held::Held;
 use crate::job::Job;
 use crate::node;
 use crate::queue::Group;
@@ -25,7 +26,7 @@ use crate::queue::Group;
 const AHEAD: Duration = Duration::from_millis(100);
 
 /// How long SQLite itself waits for others at a time.
-const SLICE: Duration = Duration::from_secs(1);
+const SLICE: Duration = Duration::from_millis(250);
 /// After so long it is told that others hold the file.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 /// So long a transaction of others is waited for. What is asked for meanwhile waits in memory, which has a limit too; then it
@@ -45,8 +46,7 @@ pub(crate) struct Writer {
 /// What the writer counts, for others to see.
 pub(crate) struct Counts {
     pub(crate) commits: Arc<AtomicU64>,
-    /// For how long writes have waited for others, in milliseconds.
-    pub(crate) held_up: Arc<AtomicU64>,
+    pub(crate) held: Arc<Held>,
 }
 
 /// Jobs, each with what became of it: to be told once nothing is locked.
@@ -96,16 +96,23 @@ impl Writer {
     }
 
     /// Begins the next transaction. While somebody else writes the file, all wait: what is asked for is not lost, and goes on as
-    /// soon as they have ended. Nobody can write meanwhile, so that no lease can be taken from anybody either.
+    /// soon as they have ended. Nobody can write meanwhile, so that no lease can be taken from anybody: all that are running are
+    /// made longer by that time.
     fn begin(&self) -> rusqlite::Result<()> {
-        #[expect(clippy::disallowed_methods, reason = "how long others hold the file is not the store's time")]
+        let asked = self.clock.now();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how long others hold the file is not the store's time"
+        )]
         let began = Instant::now();
-        let (mut told, mut busy) = (false, false);
+        let mut told = false;
+        let mut busy = false;
         let done = loop {
             match self.execute("BEGIN IMMEDIATE") {
                 Err(error) if is_busy(&error) && began.elapsed() < LONGEST => busy = true,
                 done => break done,
             }
+            self.counts.held.saw();
             if began.elapsed() >= TOLD_AFTER && !told {
                 told = true;
                 tracing::warn!(
@@ -116,13 +123,13 @@ impl Writer {
             }
         };
         if busy {
-            let waited = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            self.counts.held_up.fetch_add(waited, Ordering::Relaxed);
+            self.counts.held.was_for(began.elapsed());
         }
         if told {
-            tracing::warn!(waited = ?began.elapsed(), written = done.is_ok(), "the store's file could not be written");
+            tracing::warn!(waited = ?began.elapsed(), "the store's file was held by another program's transaction");
         }
-        done
+        done?;
+        if busy { node::prolong(&self.connection, asked, self.clock.now()) } else { Ok(()) }
     }
 
     /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
@@ -152,11 +159,12 @@ impl Writer {
     }
 
     fn transact(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
-        let now = self.clock.now();
         steadfast_store::failpoint!("writer.before_begin");
         if self.connection.is_autocommit() {
             self.begin()?;
         }
+        // Not before: others may have held the file for long.
+        let now = self.clock.now();
         let reserved = if now > self.reserved { now + AHEAD } else { self.reserved };
         if reserved > self.reserved {
             node::reserve(&self.connection, reserved)?;

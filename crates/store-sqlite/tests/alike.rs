@@ -12,9 +12,10 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Addressed, Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _,
-    Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Replies as _, ReplyPlace, Schedule,
-    Schedules as _, Settled, Submission, SubmissionMore, TaskId, Tasks as _, Write,
+    Addressed, Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId,
+    Nodes as _, Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put,
+    Replies as _, ReplyPlace, Schedule, Schedules as _, Settled, Submission, SubmissionMore, TaskId,
+    Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 

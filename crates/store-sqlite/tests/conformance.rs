@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use steadfast_engine::Time;
-use steadfast_store::{Arrival, Error};
 use steadfast_store::conformance::{HandClock, Harness};
+use steadfast_store::{Arrival, Error};
 use steadfast_store_sqlite::Sqlite;
 use steadfast_store_sqlite::rusqlite::{Connection, params};
 

@@ -344,6 +344,10 @@ pub trait Intake {
 
     /// For how long in all writes have waited because others held the store.
     fn held_up(&self) -> Duration;
+
+    /// Whether others hold the store, or did a moment ago. Nobody can write then, so that nobody can have taken a lease or a task
+    /// from anybody either: the store makes all leases longer by the time that it was held.
+    fn is_held_up(&self) -> bool;
 }
 
 /// A whole store.

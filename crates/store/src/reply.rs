@@ -139,7 +139,9 @@ mod tests {
         let id = ReplyId { task: TaskId::from_u128(7), number: 3 };
         assert_eq!(id.to_string(), "00000000-0000-0000-0000-000000000007.3");
         assert_eq!(id.to_string().parse(), Ok(id));
-        for bad in ["", "7.3", "00000000-0000-0000-0000-000000000007", "00000000-0000-0000-0000-000000000007.x"] {
+        for bad in
+            ["", "7.3", "00000000-0000-0000-0000-000000000007", "00000000-0000-0000-0000-000000000007.x"]
+        {
             assert_eq!(bad.parse::<ReplyId>(), Err(BadId), "{bad}");
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use steadfast_engine::{
     Ask, Block, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
-use steadfast_store::{Audit, Guard, Hold, MailId, Payload, Store, TaskId, Write};
+use steadfast_store::{Audit, Guard, Hold, MailId, Outgoing, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
@@ -242,6 +242,8 @@ impl<S: Store> Scheduler<S> {
             self.watch_the_time(id, owned);
             return;
         }
+        let (folded, replies) = self.reply(id, owned, folded);
+        let tells_back = !replies.is_empty();
         let steps = folded.changed.iter().map(|step| (*step, owned.task.step(*step).clone())).collect();
         // What was asked of it before it comes to rest is still acted on, and a signal that came before its timeout.
         let minds_mail = folded.minds_mail || owned.task.state().is_at_rest();
@@ -255,7 +257,13 @@ impl<S: Store> Scheduler<S> {
             mail_read: folded.mail_read,
             hold,
             parked_on: parked_on.clone(),
-            messages: of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
+            messages: match tells_back {
+                false => of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
+                true => {
+                    let alerts = of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices);
+                    alerts.into_iter().chain(replies).collect()
+                }
+            },
             audits: folded.audits.clone(),
         };
         owned.saving = Some(Box::new(Saving {
@@ -266,9 +274,21 @@ impl<S: Store> Scheduler<S> {
             releases: hold != Hold::Keep,
             parks: parked_on.is_some(),
             tells: !folded.notices.is_empty(),
+            replies: tells_back,
             audits: folded.audits,
         }));
         self.out.write(write);
+    }
+
+    /// What whoever submitted the task is told, and that it was told: in the same write.
+    fn reply(&self, id: TaskId, owned: &mut Owned, mut folded: Folded) -> (Folded, Vec<Outgoing>) {
+        let Some(mut replying) = owned.reply.take() else { return (folded, Vec::new()) };
+        let replies = self.tells(id, owned, &mut replying, &folded);
+        if !replies.is_empty() {
+            folded.outputs.push((StepId::OF_REPLIES, replying.pack()));
+        }
+        owned.reply = Some(replying);
+        (folded, replies)
     }
 
     /// A task that has nothing to do for long is put out of memory; the service that it waits for, if that is why.

@@ -199,7 +199,7 @@ impl<S: Store> Scheduler<S> {
                 look_at = now + self.shared.settings.look_every;
                 self.look();
             }
-            if !self.shared.lease.holds() && !self.is_stopping() {
+            if !self.shared.may_act() && !self.is_stopping() {
                 self.lapse();
             }
             self.fire_timers();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use steadfast_engine::{Dispatch, Event, Task, Time};
-use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
+use steadfast_store::{
+    Error as StoreError, Outgoing, Payload, Store, Submission, SubmissionMore, Submitted, TaskId,
+};
 use tokio::sync::oneshot;
 
 use super::Scheduler;
@@ -12,7 +14,8 @@ use super::fold::Folded;
 use super::owned::{Happening, Owned};
 use crate::alert::of_task;
 use crate::error::{Error, ErrorKind};
-use crate::node::Start;
+use crate::node::{Extra, Start};
+use crate::reply::{ReplyTo, Replying, Telling};
 use crate::watch::{Told, What};
 use crate::workflow::{Known, Workflow};
 
@@ -25,6 +28,8 @@ pub(crate) struct NewTask {
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) input: Payload,
     pub(crate) start: Start,
+    /// What few submissions have.
+    pub(crate) extra: Option<Box<Extra>>,
     pub(crate) told: oneshot::Sender<Result<(TaskId, bool), Error>>,
 }
 
@@ -36,6 +41,10 @@ pub(crate) struct Submitting {
     workflow: Arc<str>,
     /// When it starts, if that is later.
     start_at: Option<Time>,
+    /// Whether somebody else has written it into the store.
+    handed_in: bool,
+    /// To whom it replies.
+    address: Option<ReplyTo>,
 }
 
 impl Submitting {
@@ -73,7 +82,12 @@ impl<S: Store> Scheduler<S> {
         let here = start_at.is_none()
             && self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
             && self.shared.lease.holds();
-        let (task, messages, owned) = match here {
+        let mut replying = new.extra.as_ref().and_then(|extra| {
+            Some(Box::new(Replying::new(extra.reply_to.as_ref()?, extra.correlation.clone())))
+        });
+        let name = new.workflow.name();
+        let received = replying.as_mut().map(|replying| replying.received(new.id, name));
+        let (task, mut messages, mut owned) = match here {
             true => {
                 let (owned, folded) = self.begin(&new, task);
                 let messages = of_task(&self.shared, new.id, &owned.workflow, &owned.task, &folded.notices);
@@ -81,6 +95,14 @@ impl<S: Store> Scheduler<S> {
             }
             false => (task, Vec::new(), None),
         };
+        messages.extend(received);
+        if let (Some(replying), Some((owned, folded))) = (&mut replying, &mut owned) {
+            messages.extend(self.tells(new.id, owned, replying, folded));
+            owned.reply = Some(replying.clone());
+        }
+        let more = self.more(replying.as_deref(), new.extra.as_deref());
+        let handed_in = more.as_ref().is_some_and(|more| more.arrival.is_some());
+        let address = new.extra.as_ref().and_then(|extra| extra.reply_to.clone());
         self.open += 1;
         self.out.submit(Submission {
             id: new.id,
@@ -94,9 +116,37 @@ impl<S: Store> Scheduler<S> {
             task,
             owner: owned.is_some().then(|| self.shared.lease.node()),
             messages,
+            more,
         });
         let workflow = Arc::clone(new.workflow.name());
-        self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow, start_at });
+        let submitting = Submitting { told: new.told, owned, workflow, start_at, handed_in, address };
+        self.submitting.insert(new.id, submitting);
+    }
+
+    /// What few submissions have, as it is stored.
+    fn more(&self, replying: Option<&Replying>, extra: Option<&Extra>) -> Option<Box<SubmissionMore>> {
+        let most = self.shared.settings.replies.most_waiting;
+        let (reply, arrival) =
+            (replying.map(|replying| replying.place(most)), extra.and_then(|extra| extra.arrival));
+        (reply.is_some() || arrival.is_some()).then(|| Box::new(SubmissionMore { reply, arrival }))
+    }
+
+    /// What those are told who submitted a task, by what a fold has come to.
+    pub(super) fn tells(
+        &self,
+        id: TaskId,
+        owned: &Owned,
+        replying: &mut Replying,
+        folded: &Folded,
+    ) -> Vec<Outgoing> {
+        let telling = Telling {
+            task: id,
+            workflow: &owned.workflow,
+            rows: &owned.task,
+            now: self.shared.now(),
+            most: self.shared.settings.replies.most_waiting,
+        };
+        replying.tell(&telling, (folded.state_changed, &folded.notices), &folded.outputs)
     }
 
     /// The task as its owner begins with it.
@@ -113,6 +163,7 @@ impl<S: Store> Scheduler<S> {
             waiting: [Happening::of(Event::Claimed)].into(),
             saving: None,
             judging: 0,
+            reply: None,
         };
         let folded = self.fold(new.id, &mut owned);
         (owned, folded)
@@ -151,13 +202,24 @@ impl<S: Store> Scheduler<S> {
 
     fn settle(&mut self, id: TaskId, stored: Submitted) {
         let Some(submitting) = self.submitting.remove(&id) else { return };
-        let Submitting { told, owned, workflow, start_at } = submitting;
+        let Submitting { told, owned, workflow, start_at, handed_in, address } = submitting;
         let answer = match stored {
+            // It was handed in twice: the task goes its way.
+            Submitted::Again if handed_in => Ok((id, false)),
+            Submitted::Gone => Err(ErrorKind::TakenElsewhere.into()),
+            Submitted::QueueFull(waiting) => {
+                self.shared.replies.changed();
+                let address = address.as_ref().map(ReplyTo::to_string).unwrap_or_default();
+                Err(ErrorKind::QueueFull { address, waiting }.into())
+            }
             Submitted::New | Submitted::Again => Ok((id, true)),
             Submitted::Seen(first) => Ok((first, false)),
             Submitted::OtherInput(first) => Err(ErrorKind::OtherInput(first).into()),
         };
         let is_new = matches!(answer, Ok((_, true)));
+        if is_new && address.is_some() {
+            self.shared.replies.changed();
+        }
         if is_new {
             self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
             // Only what is submitted here: whoever submits waits for the end, most often.

@@ -31,7 +31,7 @@ impl Bench {
         };
         let clock = Arc::new(Clock::new(wall, Time::from_millis(0)));
         let owner = File::create(folder.join("owner")).unwrap();
-        let counts = Counts { commits: Arc::default(), held_up: Arc::default() };
+        let counts = Counts { commits: Arc::default(), held: Arc::new(Held::new()) };
         let writer = Writer::new(connection, owner, clock, Time::from_millis(0), counts);
         Self { writer, broken, folder }
     }

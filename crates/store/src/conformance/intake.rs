@@ -39,7 +39,13 @@ pub async fn what_is_handed_in_is_found_in_its_order<H: Harness>(harness: &H) {
     harness.hand_in(arrival(1, "one"));
     assert_ne!(ok(store.0.version().await), before);
     let later = Some(store.now().await + s(9));
-    harness.hand_in(Arrival { task: Ok(None), key: Some(Arc::from("k")), start_at: later, version: None, ..arrival(2, "two") });
+    harness.hand_in(Arrival {
+        task: Ok(None),
+        key: Some(Arc::from("k")),
+        start_at: later,
+        version: None,
+        ..arrival(2, "two")
+    });
     let found = arrivals(&store).await;
     assert_eq!(found[0], Arrival { id: found[0].id, ..arrival(1, "one") });
     assert_eq!((&found[1].task, found[1].start_at, found[1].version), (&Ok(None), later, None));
@@ -82,7 +88,8 @@ pub async fn what_is_handed_in_under_a_key_that_was_seen_is_told_apart<H: Harnes
     let found = arrivals(&store).await;
     let told = ok(store.0.submit(vec![taking(1, &found[1], now)]).await);
     assert_eq!((told, arrivals(&store).await.len()), (vec![Submitted::OtherInput(id(1))], 2));
-    let refused = Submission { task: Task::not_taken(Arc::from("no")), key: None, ..taking(9, &found[1], now) };
+    let refused =
+        Submission { task: Task::not_taken(Arc::from("no")), key: None, ..taking(9, &found[1], now) };
     assert_eq!(ok(store.0.submit(vec![refused]).await), [Submitted::New]);
     assert_eq!(arrivals(&store).await.len(), 1);
     let refused = store.read(9).await;

@@ -34,8 +34,8 @@ use std::time::Duration;
 use steadfast_engine::{Definition, Event, Head, Step, StepId, Task, Time, decide};
 
 use crate::{
-    Arrival, Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored, Submission,
-    Submitted, TaskId, Tasks as _, Write, Written,
+    Arrival, Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored,
+    Submission, Submitted, TaskId, Tasks as _, Write, Written,
 };
 
 /// A fresh store, and its time in the test's hands.

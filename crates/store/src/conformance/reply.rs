@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    Addressed, HandedReplies, OutboxKind, Outgoing, Refusal, Replies as _, ReplyId, ReplyPlace, ReplyQueue, Settled,
-    SubmissionMore,
+    Addressed, HandedReplies, OutboxKind, Outgoing, Refusal, Replies as _, ReplyId, ReplyPlace, ReplyQueue,
+    Settled, SubmissionMore,
 };
 
 /// How long somebody has for a reply.
@@ -131,7 +131,10 @@ pub async fn a_reply_is_stored_with_its_write_and_what_that_has_stored<H: Harnes
     assert_eq!(store.write(bringing(stale)).await, Written::Refused(Refusal::Epoch));
     assert!(due(&store).await.is_empty());
     assert_eq!(store.write(bringing(guard(&stored))).await, Written::Done(1));
-    let later = Write { outputs: vec![(first(), bytes("other"))], ..Write::of(&Default::default(), id(1), Guard { revision: 1, ..guard(&stored) }) };
+    let later = Write {
+        outputs: vec![(first(), bytes("other"))],
+        ..Write::of(&Default::default(), id(1), Guard { revision: 1, ..guard(&stored) })
+    };
     assert_eq!(store.write(later).await, Written::Done(2));
     assert_eq!(take(&store, 1).await.replies[0].brings, Some(bytes("a result")));
 }
@@ -167,7 +170,11 @@ pub async fn where_too_many_wait_no_more_submissions_are_taken<H: Harness>(harne
     let told = ok(store.0.submit(batch).await);
     assert_eq!(told, [Submitted::New, Submitted::New, Submitted::QueueFull(2)]);
     assert_eq!(ok(store.0.read(vec![id(3)]).await), [None], "nothing of it is stored");
-    assert_eq!(ok(store.0.submit(vec![replying(1, now, 2)]).await), [Submitted::Again], "nothing new is to be told");
+    assert_eq!(
+        ok(store.0.submit(vec![replying(1, now, 2)]).await),
+        [Submitted::Again],
+        "nothing new is to be told"
+    );
     tell(&store, 1, vec![passing(1, 2, 2), reply(1, 3)]).await;
     assert_eq!(waiting(&store).await, 3, "how far it has come is left out, its end is not");
     assert_eq!(due(&store).await, ["1.1", "2.1"]);

@@ -8,11 +8,11 @@ use std::time::Duration;
 use steadfast_engine::Time;
 
 use super::{Memory, Shelf};
+use crate::Intake;
 use crate::error::Error;
 use crate::outbox::{Outgoing, Settled};
 use crate::record::{Payload, PayloadKey};
 use crate::reply::{Addressed, Arrival, ArrivalId, HandedReplies, Reply, ReplyId, ReplyQueue};
-use crate::Intake;
 
 /// Replies by their id: of a task, the first of them is the one whose turn it is.
 #[derive(Clone, Default)]
@@ -170,5 +170,9 @@ impl Intake for Memory {
 
     fn held_up(&self) -> Duration {
         Duration::ZERO
+    }
+
+    fn is_held_up(&self) -> bool {
+        false
     }
 }

@@ -1,0 +1,165 @@
+//! Replies by a queue in a real file: a reader that is killed loses nothing [N1, N2].
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use steadfast::{Engine, Failure, Outcome, Replies, ReplyTo, Service, Workflow};
+
+/// The process that the test starts again: the folder that it works in.
+const CHILD: &str = "STEADFAST_REPLIES_CHILD";
+/// How many messages; a slice by default.
+const MESSAGES: &str = "STEADFAST_REPLIES";
+
+fn workflow() -> Workflow<u32, u32> {
+    let mut flow = Workflow::<u32>::builder("twice");
+    let twice = flow
+        .step("twice", &Service::standard("svc"), |cx| async move { Ok::<_, Failure>(cx.input * 2) })
+        .nothing_to_undo()
+        .add();
+    flow.returns(twice).unwrap()
+}
+
+fn tasks() -> u32 {
+    std::env::var(MESSAGES).ok().and_then(|text| text.parse::<u32>().ok()).unwrap_or(1_000) / 2
+}
+
+async fn start(folder: &Path) -> Engine {
+    let address = format!("sqlite:{}", folder.join("tasks.db").display());
+    Engine::builder(address).workflow(&workflow()).start().await.unwrap()
+}
+
+/// Submits what was not submitted, and reads replies until it is killed: each is noted in the book before it is acknowledged. One
+/// of its readers is slow, and lets its lease end.
+async fn read_until_killed(folder: &Path) {
+    let engine = start(folder).await;
+    let submitting = {
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            let workflow = workflow();
+            for from in (0..tasks()).step_by(200) {
+                let mut some = tokio::task::JoinSet::new();
+                for number in from..tasks().min(from + 200) {
+                    let (engine, workflow) = (engine.clone(), workflow.clone());
+                    some.spawn(async move {
+                        let submit = engine.submit(&workflow, &number).key(number);
+                        submit.reply_to(ReplyTo::queue("all")).correlation(number).await.unwrap();
+                    });
+                }
+                some.join_all().await;
+            }
+        })
+    };
+    let mut book = OpenOptions::new().append(true).create(true).open(folder.join("book")).unwrap();
+    let slow = engine.replies("all").lease(Duration::from_millis(50));
+    let quick = engine.replies("all");
+    for turn in 0_u64.. {
+        // What the slow one takes and does not acknowledge comes again.
+        if turn % 16 == 0 {
+            drop(slow.take(20).await.unwrap());
+        }
+        let taken = quick.wait(500).await.unwrap();
+        let mut lines = String::new();
+        for reply in &taken {
+            let correlation = reply.correlation.as_deref().unwrap();
+            let result = Replies::result::<u32>(reply).unwrap();
+            lines.push_str(&format!("{correlation} {} {result:?}\n", reply.id));
+        }
+        book.write_all(lines.as_bytes()).unwrap();
+        quick.acknowledge(taken.iter().map(|reply| reply.id)).await.unwrap();
+        println!("read {}", taken.len());
+        std::io::stdout().flush().unwrap();
+        if submitting.is_finished() && engine.reply_queues().await.unwrap().is_empty() {
+            println!("all read");
+            break;
+        }
+    }
+    submitting.await.unwrap();
+    engine.shut_down().await.unwrap();
+}
+
+#[test]
+fn child_of_the_test_below() {
+    let Ok(folder) = std::env::var(CHILD) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(read_until_killed(&PathBuf::from(folder)));
+}
+
+fn child(folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_of_the_test_below", "--nocapture"])
+        .env(CHILD, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Killed and restarted five times, with a slow reader beside: each message at least once, in order for its task, none lost.
+#[test]
+fn a_reader_that_is_killed_again_and_again_has_each_reply_at_least_once_and_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let each = (tasks() / 6).max(1) * 2;
+    for round in 0..=5 {
+        let mut reader = child(folder.path());
+        let lines = BufReader::new(reader.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut read = 0;
+        for line in lines {
+            read += line.rsplit_once("read ").and_then(|(_, count)| count.parse::<u32>().ok()).unwrap_or(0);
+            if round < 5 && read >= each {
+                break;
+            }
+        }
+        if round < 5 {
+            let _ = reader.kill();
+            reader.wait().unwrap();
+        } else {
+            assert!(reader.wait().unwrap().success());
+        }
+    }
+    let mut seen = BTreeMap::<u32, Vec<String>>::new();
+    let book = BufReader::new(File::open(folder.path().join("book")).unwrap());
+    for line in book.lines().map(Result::unwrap) {
+        let (correlation, rest) = line.split_once(' ').unwrap();
+        seen.entry(correlation.parse().unwrap()).or_default().push(rest.to_owned());
+    }
+    assert_eq!(seen.len(), usize::try_from(tasks()).unwrap(), "none is lost");
+    let mut again = 0;
+    for (number, lines) in seen {
+        let mut firsts = lines.clone();
+        firsts.dedup();
+        again += lines.len() - firsts.len();
+        assert_eq!(firsts.len(), 2, "task {number}: {lines:?}");
+        assert!(firsts[0].ends_with(".1 None"), "task {number}: {lines:?}");
+        assert!(firsts[1].ends_with(&format!(".2 Some({})", number * 2)), "task {number}: {lines:?}");
+    }
+    eprintln!("{} messages, {again} of them more than once", tasks() * 2);
+}
+
+#[tokio::test]
+async fn a_hook_is_told_what_becomes_of_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let (told, mut replies) = tokio::sync::mpsc::unbounded_channel();
+    let address = format!("sqlite:{}", folder.path().join("tasks.db").display());
+    let workflow = workflow();
+    let engine = Engine::builder(address)
+        .workflow(&workflow)
+        .on_reply("me", move |reply| {
+            let told = told.clone();
+            async move { Ok(told.send(reply)?) }
+        })
+        .start()
+        .await
+        .unwrap();
+    let task = engine.submit(&workflow, &4).reply_to(ReplyTo::hook("me")).correlation("four").await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(8));
+    let (received, completed) = (replies.recv().await.unwrap(), replies.recv().await.unwrap());
+    assert_eq!((received.number(), completed.number(), completed.task()), (1, 2, task.id()));
+    assert_eq!(Replies::result::<u32>(&completed).unwrap(), Some(8));
+    engine.shut_down().await.unwrap();
+}
