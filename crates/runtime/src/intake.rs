@@ -15,7 +15,8 @@ use steadfast_store::{
 
 use crate::alert::{Alert, AlertKind, AlertState};
 use crate::error::{Error, ErrorKind};
-use crate::node::{Extra, New, Node, Start};
+use crate::extra::Extra;
+use crate::node::{New, Node, Start};
 use crate::reply::{ReplyTo, Replying};
 use crate::shared::Shared;
 use crate::stats::count;

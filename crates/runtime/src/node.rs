@@ -7,8 +7,7 @@ use std::time::Duration;
 use steadfast_engine::{Action, Ignored, NotTaken, StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
-    ArrivalId, Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store,
-    Stored, TaskId,
+    Entry, Kind, MAX_KEY, MAX_PAYLOAD, Message, NodeId, Payload, PayloadKey, Posted, Store, Stored, TaskId,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
@@ -23,7 +22,7 @@ use crate::lease::{self, Lease};
 use crate::message::{Operation, Request};
 use crate::operate::Operators;
 use crate::outbox::{self, Outbox};
-use crate::reply::{self, ReplyTo};
+use crate::reply;
 use crate::schedule::{self, Bell};
 use crate::scheduler::{Inbox, Scheduler};
 use crate::settings::Settings;
@@ -61,25 +60,6 @@ pub struct New {
     pub priority: i8,
     /// What it is to work on.
     pub input: Payload,
-}
-
-/// What few submissions have.
-#[derive(Clone, Debug, Default)]
-pub struct Extra {
-    /// The task's id, if whoever submits has chosen one.
-    pub task: Option<TaskId>,
-    /// To whom it replies.
-    pub reply_to: Option<ReplyTo>,
-    /// What whoever submits knows it by; it comes back in every reply.
-    pub correlation: Option<Arc<str>>,
-    /// The row that it was handed in by.
-    pub arrival: Option<ArrivalId>,
-}
-
-impl Extra {
-    pub(crate) fn is_some(&self) -> bool {
-        self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some()
-    }
 }
 
 /// When a task starts.
@@ -190,18 +170,6 @@ impl<S: Store> Node<S> {
         Ok(circuits::read(&self.shared).await?)
     }
 
-    /// The store that it works on.
-    #[must_use]
-    pub fn store(&self) -> &S {
-        &self.shared.store
-    }
-
-    /// An id that no other task has.
-    #[must_use]
-    pub fn fresh_task() -> TaskId {
-        TaskId::from_u128(uuid::Uuid::now_v7().as_u128())
-    }
-
     /// The clock that it waits by.
     #[must_use]
     pub fn clock(&self) -> &Clock {
@@ -229,14 +197,6 @@ impl<S: Store> Node<S> {
     /// As for [`Node::submit`].
     pub async fn submit_for(&self, new: New, start: Start) -> Result<Submitted, Error> {
         self.shared.submit(new, start).await
-    }
-
-    /// Submits a task that replies to somebody. What is said of the address when the key was used before counts.
-    ///
-    /// # Errors
-    /// As for [`Node::submit`]; an address that nobody can reply to, or for which too many replies wait.
-    pub async fn submit_with(&self, new: New, start: Start, extra: Extra) -> Result<Submitted, Error> {
-        self.shared.submit_with(new, start, extra).await
     }
 
     /// Asks something of a task that is under way. When this returns, it is stored and will be acted on.

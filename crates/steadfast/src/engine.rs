@@ -13,8 +13,7 @@ use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
-    Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Reply, ReplyError, ReplyTo, Settings,
-    Start, Stats, Told, Workflows,
+    Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Settings, Start, Stats, Told, Workflows,
 };
 use steadfast_store::{AuditId, MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
@@ -43,7 +42,7 @@ pub struct Builder {
     twice: Option<String>,
     settings: Settings,
     /// What is done to the settings in the end: alerts that were asked for stay, whichever settings come later.
-    asked: Vec<Ask>,
+    pub(crate) asked: Vec<Ask>,
     clock: Clock,
 }
 
@@ -194,19 +193,6 @@ impl Builder {
         self
     }
 
-    /// Calls this function with every reply to [`ReplyTo::hook`] of this name. A function that fails, panics or takes longer than ten
-    /// seconds is told again, with growing waits and the same [`Reply::id`], also after a restart, until it has taken it; those
-    /// that come after it for the same task wait. Of several functions of one name the last counts.
-    pub fn on_reply<F, Fut>(mut self, name: &str, hook: F) -> Self
-    where
-        F: Fn(Reply) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), ReplyError>> + Send + 'static,
-    {
-        let name = name.to_owned();
-        self.asked.push(Box::new(move |settings| settings.replies.on_reply(&name, hook)));
-        self
-    }
-
     /// When a service does badly: the rules for all services that have none of their own. Default: [`Rule::standard`]. An
     /// empty list switches them off.
     pub fn alert_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
@@ -281,7 +267,7 @@ pub struct Submit<'e, In, Out> {
     namespace: Arc<str>,
     priority: i8,
     start: Start,
-    extra: Option<Box<Extra>>,
+    pub(crate) extra: Option<Box<Extra>>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -318,19 +304,6 @@ impl<In, Out> Submit<'_, In, Out> {
     /// Starts so long after it was submitted: see [`start_at`](Self::start_at).
     pub fn start_after(mut self, time: Duration) -> Self {
         self.start = Start::After(time);
-        self
-    }
-
-    /// Tells this address what becomes of the task: that it was received, how far its attempts have come, and that it has
-    /// completed, is undone or has failed. A task that is found under its key goes on telling whom it has told.
-    pub fn reply_to(mut self, to: ReplyTo) -> Self {
-        self.extra.get_or_insert_default().reply_to = Some(to);
-        self
-    }
-
-    /// What you know the task by: it comes back in every reply. It has no meaning without [`reply_to`](Self::reply_to).
-    pub fn correlation(mut self, id: impl fmt::Display) -> Self {
-        self.extra.get_or_insert_default().correlation = Some(Arc::from(id.to_string()));
         self
     }
 }

@@ -1,15 +1,15 @@
-//! Queues of replies, for those who submitted.
+//! Replies to those who submitted: to whom, and how they are had.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use steadfast_runtime::{Node, QueueStatus, Reply, ReplyTo, Says};
+use steadfast_runtime::{Node, QueueStatus, Reply, ReplyError, ReplyTo, Says};
 use steadfast_store::ReplyId;
 
 use crate::any_store::AnyStore;
-use crate::engine::Engine;
+use crate::engine::{Builder, Engine, Submit};
 use crate::error::{Code, Error};
 
 /// How long replies that were handed out are nobody else's, if nobody says otherwise: longer than most work on one takes.
@@ -57,6 +57,36 @@ impl Engine {
     /// The store's.
     pub async fn reply_queues(&self) -> Result<Vec<QueueStatus>, Error> {
         Ok(self.node.reply_queues().await?)
+    }
+}
+
+impl Builder {
+    /// Calls this function with every reply to [`ReplyTo::hook`] of this name. A function that fails, panics or takes longer than ten
+    /// seconds is told again, with growing waits and the same [`Reply::id`], also after a restart, until it has taken it; those
+    /// that come after it for the same task wait. Of several functions of one name the last counts.
+    pub fn on_reply<F, Fut>(mut self, name: &str, hook: F) -> Self
+    where
+        F: Fn(Reply) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), ReplyError>> + Send + 'static,
+    {
+        let name = name.to_owned();
+        self.asked.push(Box::new(move |settings| settings.replies.on_reply(&name, hook)));
+        self
+    }
+}
+
+impl<In, Out> Submit<'_, In, Out> {
+    /// Tells this address what becomes of the task: that it was received, how far its attempts have come, and that it has
+    /// completed, is undone or has failed. A task that is found under its key goes on telling whom it has told.
+    pub fn reply_to(mut self, to: ReplyTo) -> Self {
+        self.extra.get_or_insert_default().reply_to = Some(to);
+        self
+    }
+
+    /// What you know the task by: it comes back in every reply. It has no meaning without [`reply_to`](Self::reply_to).
+    pub fn correlation(mut self, id: impl fmt::Display) -> Self {
+        self.extra.get_or_insert_default().correlation = Some(Arc::from(id.to_string()));
+        self
     }
 }
 

@@ -1,12 +1,15 @@
 //! Submissions that others have handed in: read here, and taken in the write that makes tasks of them.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use steadfast_engine::Time;
-use steadfast_store::{Arrival, ArrivalId, Payload, TaskId};
+use steadfast_store::{Arrival, ArrivalId, Error, Intake, Payload, TaskId};
 
+use crate::Sqlite;
 use crate::codec::time;
 use crate::write::number;
 
@@ -72,4 +75,30 @@ pub(crate) fn taken(transaction: &Connection, arrival: ArrivalId) -> rusqlite::R
         .prepare_cached("DELETE FROM steadfast_inbox WHERE number = ?")?
         .execute([number(arrival.0)])
         .map(drop)
+}
+
+impl Intake for Sqlite {
+    fn has_outsiders(&self) -> bool {
+        true
+    }
+
+    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.inner.reader.version()
+    }
+
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send {
+        self.inner.reader.read(|transaction| all(transaction, behind, most))
+    }
+
+    fn held_up(&self) -> Duration {
+        self.inner.held.total()
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.inner.held.is_now()
+    }
 }

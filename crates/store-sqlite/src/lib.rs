@@ -47,11 +47,10 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
-    Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId,
-    Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
-    Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored, Submission,
-    Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
+    Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
+    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 pub use hand_in::HandIn;
@@ -366,71 +365,5 @@ impl Nodes for Sqlite {
 
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| node::leave(transaction, node))
-    }
-}
-
-impl Replies for Sqlite {
-    /// What is not there is found out without a write.
-    fn take_replies(
-        &self,
-        address: Arc<str>,
-        most: usize,
-        hold: Duration,
-    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
-        let now = self.inner.clock.now();
-        let looked =
-            self.inner.reader.read(|transaction| reply::look(transaction, &address, now)).into_inner();
-        async move {
-            match looked? {
-                (false, next) => Ok(HandedReplies { replies: Vec::new(), next }),
-                (true, _) => {
-                    let hand_out =
-                        move |transaction: &_, now| reply::hand_out(transaction, &address, most, now, hold);
-                    self.inner.drive.ask(Ok(()), ROWS, hand_out).await
-                }
-            }
-        }
-    }
-
-    fn settle_replies(
-        &self,
-        batch: Vec<(ReplyId, Settled)>,
-    ) -> impl Future<Output = Result<usize, Error>> + Send {
-        self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| {
-            let settled = batch.iter().map(|one| reply::settle(transaction, *one));
-            settled
-                .collect::<rusqlite::Result<Vec<_>>>()
-                .map(|had| had.into_iter().filter(|had| *had).count())
-        })
-    }
-
-    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send {
-        self.inner.reader.read(reply::queues)
-    }
-}
-
-impl Intake for Sqlite {
-    fn has_outsiders(&self) -> bool {
-        true
-    }
-
-    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send {
-        self.inner.reader.version()
-    }
-
-    fn arrivals(
-        &self,
-        behind: Option<ArrivalId>,
-        most: usize,
-    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send {
-        self.inner.reader.read(|transaction| arrival::all(transaction, behind, most))
-    }
-
-    fn held_up(&self) -> Duration {
-        self.inner.held.total()
-    }
-
-    fn is_held_up(&self) -> bool {
-        self.inner.held.is_now()
     }
 }

@@ -1,17 +1,20 @@
 //! Replies to those who submitted.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{StepId, Time};
 use steadfast_store::{
-    Addressed, HandedReplies, Outgoing, Payload, PayloadKey, Reply, ReplyId, ReplyQueue, Settled, TaskId,
+    Addressed, Error, HandedReplies, Outgoing, Payload, PayloadKey, Replies, Reply, ReplyId, ReplyQueue,
+    Settled, TaskId,
 };
 
 use crate::codec::{id, millis, time};
 use crate::task::{payload, task_id};
 use crate::write::number;
+use crate::{ROWS, Sqlite};
 
 /// Those whose turn it is, longest due first.
 pub(crate) const DUE_REPLIES: &str = "SELECT task, number, at_ms, tries, body, brings FROM steadfast_replies
@@ -168,6 +171,45 @@ pub(crate) fn queues(transaction: &Connection) -> rusqlite::Result<Vec<ReplyQueu
 pub(crate) fn free_all(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "UPDATE steadfast_replies SET until_ms = at_ms WHERE first = 1 AND tries > 0";
     connection.execute(sql, []).map(drop)
+}
+
+impl Replies for Sqlite {
+    /// What is not there is found out without a write.
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
+        let now = self.inner.clock.now();
+        let looked = self.inner.reader.read(|transaction| look(transaction, &address, now)).into_inner();
+        async move {
+            match looked? {
+                (false, next) => Ok(HandedReplies { replies: Vec::new(), next }),
+                (true, _) => {
+                    let hand_out =
+                        move |transaction: &_, now| hand_out(transaction, &address, most, now, hold);
+                    self.inner.drive.ask(Ok(()), ROWS, hand_out).await
+                }
+            }
+        }
+    }
+
+    fn settle_replies(
+        &self,
+        batch: Vec<(ReplyId, Settled)>,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| {
+            let settled = batch.iter().map(|one| settle(transaction, *one));
+            settled
+                .collect::<rusqlite::Result<Vec<_>>>()
+                .map(|had| had.into_iter().filter(|had| *had).count())
+        })
+    }
+
+    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send {
+        self.inner.reader.read(queues)
+    }
 }
 
 #[cfg(test)]

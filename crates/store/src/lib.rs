@@ -46,7 +46,9 @@ pub use record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
     Schedule, Stored, Submission, SubmissionMore, Submitted,
 };
-pub use reply::{Addressed, Arrival, ArrivalId, HandedReplies, Reply, ReplyId, ReplyPlace, ReplyQueue};
+pub use reply::{
+    Addressed, Arrival, ArrivalId, HandedReplies, Intake, Replies, Reply, ReplyId, ReplyPlace, ReplyQueue,
+};
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
 use steadfast_engine::Time;
@@ -300,54 +302,6 @@ pub trait Nodes {
 
     /// Gives a node's lease up, and all of its tasks to others. Whoever comes back does so under an id of its own.
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send;
-}
-
-/// Replies to those who submitted, by their address. A task's replies are stored in its own writes, with its number each
-/// ([`Outgoing::to`]). They are delivered at least once; of a task, none before the one in front of it is acknowledged.
-pub trait Replies {
-    /// Hands out replies to an address that are due, at most so many, longest due first, of each task only the first: nobody else
-    /// gets them for this long. Whoever does not settle one in time is taken to have died over it, and it is handed out again.
-    fn take_replies(
-        &self,
-        address: Arc<str>,
-        most: usize,
-        hold: Duration,
-    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send;
-
-    /// Says what became of replies that were handed out; how many of them it still had. What was delivered is deleted, and the
-    /// next one of its task has its turn. One that was never handed out is left alone. None is ever given up.
-    fn settle_replies(
-        &self,
-        batch: Vec<(ReplyId, Settled)>,
-    ) -> impl Future<Output = Result<usize, Error>> + Send;
-
-    /// All addresses to which replies wait, by name.
-    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send;
-}
-
-/// Submissions that others have written into the store, in transactions of their own. A node takes them by
-/// [`Tasks::submit`] with [`SubmissionMore::arrival`]: the task is stored and the row is gone in one write.
-pub trait Intake {
-    /// Whether somebody else can write into the store, so that it is worth looking.
-    fn has_outsiders(&self) -> bool;
-
-    /// A number that is another one once somebody has written, perhaps this program: asked for many times in a second, so that it
-    /// must cost next to nothing.
-    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send;
-
-    /// What was handed in and not taken, oldest first, at most so many, behind the given one.
-    fn arrivals(
-        &self,
-        behind: Option<ArrivalId>,
-        most: usize,
-    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send;
-
-    /// For how long in all writes have waited because others held the store.
-    fn held_up(&self) -> Duration;
-
-    /// Whether others hold the store, or did a moment ago. Nobody can write then, so that nobody can have taken a lease or a task
-    /// from anybody either: the store makes all leases longer by the time that it was held.
-    fn is_held_up(&self) -> bool;
 }
 
 /// A whole store.

@@ -43,7 +43,7 @@ pub struct Outgoing {
     pub key: Option<Arc<str>>,
     /// What it says; the store does not look into it.
     pub body: Payload,
-    /// Set for a reply: it is not handed out with the others, but to whoever has this address
+    /// Set for a reply, which is always part of a task's write: it is not handed out with the others, but to whoever has this address
     /// ([`Replies::take_replies`](crate::Replies::take_replies)).
     pub to: Option<Box<Addressed>>,
 }

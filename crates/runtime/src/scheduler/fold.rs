@@ -8,7 +8,7 @@ use std::time::Duration;
 use steadfast_engine::{
     Ask, Block, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
-use steadfast_store::{Audit, Guard, Hold, MailId, Outgoing, Payload, Store, TaskId, Write};
+use steadfast_store::{Audit, Guard, Hold, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
@@ -278,17 +278,6 @@ impl<S: Store> Scheduler<S> {
             audits: folded.audits,
         }));
         self.out.write(write);
-    }
-
-    /// What whoever submitted the task is told, and that it was told: in the same write.
-    fn reply(&self, id: TaskId, owned: &mut Owned, mut folded: Folded) -> (Folded, Vec<Outgoing>) {
-        let Some(mut replying) = owned.reply.take() else { return (folded, Vec::new()) };
-        let replies = self.tells(id, owned, &mut replying, &folded);
-        if !replies.is_empty() {
-            folded.outputs.push((StepId::OF_REPLIES, replying.pack()));
-        }
-        owned.reply = Some(replying);
-        (folded, replies)
     }
 
     /// A task that has nothing to do for long is put out of memory; the service that it waits for, if that is why.

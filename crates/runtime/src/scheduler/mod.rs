@@ -12,6 +12,7 @@ mod gate;
 mod let_go;
 mod owned;
 mod park;
+mod reply;
 mod save;
 mod submit;
 

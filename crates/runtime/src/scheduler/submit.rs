@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use steadfast_engine::{Dispatch, Event, Task, Time};
-use steadfast_store::{
-    Error as StoreError, Outgoing, Payload, Store, Submission, SubmissionMore, Submitted, TaskId,
-};
+use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
 use tokio::sync::oneshot;
 
 use super::Scheduler;
@@ -14,8 +12,9 @@ use super::fold::Folded;
 use super::owned::{Happening, Owned};
 use crate::alert::of_task;
 use crate::error::{Error, ErrorKind};
-use crate::node::{Extra, Start};
-use crate::reply::{ReplyTo, Replying, Telling};
+use crate::extra::Extra;
+use crate::node::Start;
+use crate::reply::{ReplyTo, Replying};
 use crate::watch::{Told, What};
 use crate::workflow::{Known, Workflow};
 
@@ -121,32 +120,6 @@ impl<S: Store> Scheduler<S> {
         let workflow = Arc::clone(new.workflow.name());
         let submitting = Submitting { told: new.told, owned, workflow, start_at, handed_in, address };
         self.submitting.insert(new.id, submitting);
-    }
-
-    /// What few submissions have, as it is stored.
-    fn more(&self, replying: Option<&Replying>, extra: Option<&Extra>) -> Option<Box<SubmissionMore>> {
-        let most = self.shared.settings.replies.most_waiting;
-        let (reply, arrival) =
-            (replying.map(|replying| replying.place(most)), extra.and_then(|extra| extra.arrival));
-        (reply.is_some() || arrival.is_some()).then(|| Box::new(SubmissionMore { reply, arrival }))
-    }
-
-    /// What those are told who submitted a task, by what a fold has come to.
-    pub(super) fn tells(
-        &self,
-        id: TaskId,
-        owned: &Owned,
-        replying: &mut Replying,
-        folded: &Folded,
-    ) -> Vec<Outgoing> {
-        let telling = Telling {
-            task: id,
-            workflow: &owned.workflow,
-            rows: &owned.task,
-            now: self.shared.now(),
-            most: self.shared.settings.replies.most_waiting,
-        };
-        replying.tell(&telling, (folded.state_changed, &folded.notices), &folded.outputs)
     }
 
     /// The task as its owner begins with it.
