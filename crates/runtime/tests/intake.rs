@@ -118,9 +118,9 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
     let failed: BTreeSet<_> = failed.map(|reply| reply.correlation.unwrap().to_string()).collect();
     assert_eq!(failed, (2..=6).map(|number| format!("order-{number}")).collect());
     assert_eq!(books.effects("a"), 1);
-    let found =
-        node.find(&steadfast_runtime::Find { reason: Some("no JSON".into()), ..Default::default() }, None, 9);
-    assert_eq!(found.await.unwrap().tasks.len(), 1, "operators find it by its reason");
+    let find = steadfast_runtime::Find { reason: Some("no JSON".into()), ..Default::default() };
+    let found = node.find(&find, None, 9).await;
+    assert_eq!(found.unwrap().tasks.len(), 1, "operators find it by its reason");
 }
 
 /// The id of another task: the submission fails under an id of its own, and the other goes its way.
