@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -34,6 +34,13 @@ async fn start(folder: &Path) -> Engine {
     Engine::builder(address).workflow(&workflow()).start().await.unwrap()
 }
 
+/// What was noted, in its order. The last line may be of one that was killed over it.
+fn noted(folder: &Path) -> impl Iterator<Item = String> {
+    let book = std::fs::read_to_string(folder.join("book")).unwrap_or_default();
+    let whole = book.rfind('\n').map_or(0, |end| end + 1);
+    book[..whole].lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
 /// Submits what was not submitted, and reads replies until it is killed: each is noted in the book before it is acknowledged. One
 /// of its readers is slow, and lets its lease end.
 async fn read_until_killed(folder: &Path) {
@@ -55,6 +62,7 @@ async fn read_until_killed(folder: &Path) {
             }
         })
     };
+    let mut seen: BTreeSet<String> = noted(folder).collect();
     let mut book = OpenOptions::new().append(true).create(true).open(folder.join("book")).unwrap();
     let slow = engine.replies("all").lease(Duration::from_millis(50));
     let quick = engine.replies("all");
@@ -63,21 +71,22 @@ async fn read_until_killed(folder: &Path) {
         if turn % 16 == 0 {
             drop(slow.take(20).await.unwrap());
         }
+        if seen.len() >= usize::try_from(tasks() * 2).unwrap() {
+            break;
+        }
         let taken = quick.wait(500).await.unwrap();
         let mut lines = String::new();
         for reply in &taken {
             let correlation = reply.correlation.as_deref().unwrap();
-            let result = Replies::result::<u32>(reply).unwrap();
-            lines.push_str(&format!("{correlation} {} {result:?}\n", reply.id));
+            let line = format!("{correlation} {} {:?}", reply.id, Replies::result::<u32>(reply).unwrap());
+            lines.push_str(&line);
+            lines.push('\n');
+            seen.insert(line);
         }
         book.write_all(lines.as_bytes()).unwrap();
         quick.acknowledge(taken.iter().map(|reply| reply.id)).await.unwrap();
         println!("read {}", taken.len());
         std::io::stdout().flush().unwrap();
-        if submitting.is_finished() && engine.reply_queues().await.unwrap().is_empty() {
-            println!("all read");
-            break;
-        }
     }
     submitting.await.unwrap();
     engine.shut_down().await.unwrap();
@@ -123,8 +132,7 @@ fn a_reader_that_is_killed_again_and_again_has_each_reply_at_least_once_and_in_o
         }
     }
     let mut seen = BTreeMap::<u32, Vec<String>>::new();
-    let book = BufReader::new(File::open(folder.path().join("book")).unwrap());
-    for line in book.lines().map(Result::unwrap) {
+    for line in noted(folder.path()) {
         let (correlation, rest) = line.split_once(' ').unwrap();
         seen.entry(correlation.parse().unwrap()).or_default().push(rest.to_owned());
     }

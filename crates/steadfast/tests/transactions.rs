@@ -233,7 +233,7 @@ async fn an_engine_that_is_killed_while_it_takes_submissions_takes_each_once() {
     start(&path, &workflow, Settings::default()).await.shut_down().await.unwrap();
     let connection = connect(&path);
     let (mut number, mut keys) =
-        (0, std::collections::BTreeMap::<u32, std::collections::BTreeSet<String>>::new());
+        (0_u32, std::collections::BTreeMap::<u32, std::collections::BTreeSet<String>>::new());
     for round in 0..5_usize {
         let mut engine = child(&path, "engine");
         let mut lines = BufReader::new(engine.stdout.take().unwrap()).lines().map_while(Result::ok);
