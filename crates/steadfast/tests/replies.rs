@@ -13,6 +13,10 @@ use steadfast::{Engine, Failure, Outcome, Replies, ReplyTo, Service, Workflow};
 
 /// The process that the test starts again: the folder that it works in.
 const CHILD: &str = "STEADFAST_REPLIES_CHILD";
+/// After so many messages it is killed: between what it has noted and its acknowledgement.
+const UNTIL: &str = "STEADFAST_REPLIES_UNTIL";
+/// What it says then.
+const NOTED: &str = "noted, and not acknowledged";
 /// How many messages; a slice by default.
 const MESSAGES: &str = "STEADFAST_REPLIES";
 
@@ -66,6 +70,7 @@ async fn read_until_killed(folder: &Path) {
     let mut book = OpenOptions::new().append(true).create(true).open(folder.join("book")).unwrap();
     let slow = engine.replies("all").lease(Duration::from_millis(50));
     let quick = engine.replies("all");
+    let (mut read, until) = (0, std::env::var(UNTIL).ok().and_then(|text| text.parse::<usize>().ok()));
     for turn in 0_u64.. {
         // What the slow one takes and does not acknowledge comes again.
         if turn % 16 == 0 {
@@ -84,9 +89,13 @@ async fn read_until_killed(folder: &Path) {
             seen.insert(line);
         }
         book.write_all(lines.as_bytes()).unwrap();
+        read += taken.len();
+        if until.is_some_and(|until| read >= until) {
+            println!("{NOTED}");
+            std::io::stdout().flush().unwrap();
+            std::future::pending::<()>().await;
+        }
         quick.acknowledge(taken.iter().map(|reply| reply.id)).await.unwrap();
-        println!("read {}", taken.len());
-        std::io::stdout().flush().unwrap();
     }
     submitting.await.unwrap();
     engine.shut_down().await.unwrap();
@@ -99,11 +108,15 @@ fn child_of_the_test_below() {
     runtime.block_on(read_until_killed(&PathBuf::from(folder)));
 }
 
-fn child(folder: &Path) -> Child {
+/// How often it is killed.
+const KILLS: u32 = 5;
+
+fn child(folder: &Path, until: Option<u32>) -> Child {
     Command::new(std::env::current_exe().unwrap())
+        .envs(until.map(|until| (UNTIL, until.to_string())))
         .args(["--exact", "child_of_the_test_below", "--nocapture"])
         .env(CHILD, folder)
-        .stdout(Stdio::piped())
+        .stdout(if until.is_some() { Stdio::piped() } else { Stdio::null() })
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
@@ -113,24 +126,14 @@ fn child(folder: &Path) -> Child {
 #[test]
 fn a_reader_that_is_killed_again_and_again_has_each_reply_at_least_once_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
-    let each = (tasks() / 6).max(1) * 2;
-    for round in 0..=5 {
-        let mut reader = child(folder.path());
-        let lines = BufReader::new(reader.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let mut read = 0;
-        for line in lines {
-            read += line.rsplit_once("read ").and_then(|(_, count)| count.parse::<u32>().ok()).unwrap_or(0);
-            if round < 5 && read >= each {
-                break;
-            }
-        }
-        if round < 5 {
-            let _ = reader.kill();
-            reader.wait().unwrap();
-        } else {
-            assert!(reader.wait().unwrap().success());
-        }
+    for _ in 0..KILLS {
+        let mut reader = child(folder.path(), Some(tasks() * 2 / (KILLS + 1)));
+        let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with(NOTED)), "it ended before it was killed");
+        reader.kill().unwrap();
+        reader.wait().unwrap();
     }
+    assert!(child(folder.path(), None).wait().unwrap().success());
     let mut seen = BTreeMap::<u32, Vec<String>>::new();
     for line in noted(folder.path()) {
         let (correlation, rest) = line.split_once(' ').unwrap();
@@ -146,6 +149,10 @@ fn a_reader_that_is_killed_again_and_again_has_each_reply_at_least_once_and_in_o
         assert!(firsts[0].ends_with(".1 None"), "task {number}: {lines:?}");
         assert!(firsts[1].ends_with(&format!(".2 Some({})", number * 2)), "task {number}: {lines:?}");
     }
+    assert!(
+        again >= usize::try_from(KILLS).unwrap(),
+        "what was noted before it was killed comes again: {again}"
+    );
     eprintln!("{} messages, {again} of them more than once", tasks() * 2);
 }
 

@@ -34,6 +34,7 @@ mod queue;
 mod reader;
 mod reply;
 mod schedule;
+mod submission;
 mod task;
 mod write;
 mod writer;
@@ -115,7 +116,7 @@ impl Tasks for Sqlite {
         let checked = batch.iter().try_for_each(Submission::check);
         let bytes = batch.iter().map(|new| ROWS + new.input.len() + size(&new.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
-            batch.iter().map(|new| task::submit(transaction, new, now)).collect()
+            batch.iter().map(|new| submission::submit(transaction, new, now)).collect()
         })
     }
 
