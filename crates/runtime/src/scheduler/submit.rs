@@ -40,7 +40,7 @@ pub(crate) struct Submitting {
     workflow: Arc<str>,
     /// When it starts, if that is later.
     start_at: Option<Time>,
-    /// Whether somebody else has written it into the store.
+    /// Whether somebody else has written it into the store, or has chosen its id.
     handed_in: bool,
     /// To whom it replies.
     address: Option<ReplyTo>,
@@ -100,7 +100,9 @@ impl<S: Store> Scheduler<S> {
             owned.reply = Some(replying.clone());
         }
         let more = self.more(replying.as_deref(), new.extra.as_deref());
-        let handed_in = more.as_ref().is_some_and(|more| more.arrival.is_some());
+        // Whoever has chosen the id may have submitted it before.
+        let handed_in =
+            new.extra.as_ref().is_some_and(|extra| extra.task.is_some() || extra.arrival.is_some());
         let address = new.extra.as_ref().and_then(|extra| extra.reply_to.clone());
         self.open += 1;
         self.out.submit(Submission {
