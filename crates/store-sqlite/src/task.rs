@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Head, Record, StepId, Task, Time};
-use steadfast_store::{
-    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, SubmissionMore, Submitted,
-    TaskId,
-};
+use steadfast_store::{Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, TaskId};
 
 use crate::aside::{self, ASIDE, Found};
-use crate::codec::{id, millis, pack_head, state, time, unpack_head, unpack_record};
-use crate::write::{insert_step, ordinal};
-use crate::{arrival, mail, node, outbox, reply};
+use crate::codec::{id, millis, time, unpack_head, unpack_record};
+use crate::write::ordinal;
+use crate::{mail, node, reply};
 
 /// The place of the input among a task's payloads.
 pub(crate) const INPUT: i64 = -1;
