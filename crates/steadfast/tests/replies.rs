@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use steadfast::resilience::clock::Clock;
 use steadfast::{Engine, Failure, Outcome, Replies, ReplyTo, Service, Workflow};
 
 /// The process that the test starts again: the folder that it works in.
@@ -91,6 +92,10 @@ async fn read_until_killed(folder: &Path) {
         book.write_all(lines.as_bytes()).unwrap();
         read += taken.len();
         if until.is_some_and(|until| read >= until) {
+            // Tasks are at rest: a step under which the process dies again and again would be taken for the killer, and run apart.
+            while !submitting.is_finished() || engine.stats().owned > 0 {
+                Clock::system().sleep(Duration::from_millis(5)).await;
+            }
             println!("{NOTED}");
             std::io::stdout().flush().unwrap();
             std::future::pending::<()>().await;
