@@ -12,10 +12,11 @@ use steadfast::resilience::{Attempt, Kind, Pipeline, Retry, Verdict};
 use steadfast_engine::{Definition, Step, Time};
 use steadfast_runtime::{Answered, Code, Fault, New, Node, Service, Work, Workflow, Workflows};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
-    Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
+    Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId,
+    Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
+    Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored, Submission,
+    Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -369,5 +370,51 @@ impl Nodes for Counted {
 
     fn leave(&self, node: NodeId) -> impl Future<Output = Told<()>> + Send {
         self.counted().leave(node)
+    }
+}
+
+impl Replies for Counted {
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Told<HandedReplies>> + Send {
+        self.counted().take_replies(address, most, hold)
+    }
+
+    fn settle_replies(&self, batch: Vec<(ReplyId, Settled)>) -> impl Future<Output = Told<usize>> + Send {
+        self.counted().settle_replies(batch)
+    }
+
+    fn reply_queues(&self) -> impl Future<Output = Told<Vec<ReplyQueue>>> + Send {
+        self.counted().reply_queues()
+    }
+}
+
+impl Intake for Counted {
+    fn has_outsiders(&self) -> bool {
+        self.store.has_outsiders()
+    }
+
+    /// Not a query: it is a number in shared memory, and no page is read.
+    fn version(&self) -> impl Future<Output = Told<u64>> + Send {
+        self.store.version()
+    }
+
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Told<Vec<Arrival>>> + Send {
+        self.counted().arrivals(behind, most)
+    }
+
+    fn held_up(&self) -> Duration {
+        self.store.held_up()
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.store.is_held_up()
     }
 }

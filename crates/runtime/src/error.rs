@@ -99,6 +99,23 @@ pub enum ErrorKind {
         /// Why.
         state: String,
     },
+    /// Too many replies wait for those who would be told.
+    #[error(
+        "{waiting} replies wait for `{address}`, which is the most allowed (`replies.most_waiting`): have them read and \
+         acknowledged, then submit again"
+    )]
+    QueueFull {
+        /// The address.
+        address: String,
+        /// How many.
+        waiting: u64,
+    },
+    /// A reply address that nobody can reply to.
+    #[error("{0}")]
+    BadReply(String),
+    /// What was handed in was taken by somebody else.
+    #[error("it was taken by another node")]
+    TakenElsewhere,
     /// Too many tasks are open.
     #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
     TooManyOpen {
@@ -144,9 +161,16 @@ impl Error {
             self.kind,
             ErrorKind::Store { transient: true, .. }
                 | ErrorKind::TooManyOpen { .. }
+                | ErrorKind::QueueFull { .. }
                 | ErrorKind::NotActedOn { .. }
                 | ErrorKind::LeaseLost
         )
+    }
+}
+
+impl From<crate::reply::BadAddress> for ErrorKind {
+    fn from(bad: crate::reply::BadAddress) -> Self {
+        Self::BadReply(bad.to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use steadfast_engine::schedule::rfc3339;
-use steadfast_engine::{Definition, StepId, Task, TaskState, Time, UndoState};
+use steadfast_engine::{Cause, Definition, StepId, Task, TaskState, Time, UndoState};
 use steadfast_store::{Filter, PayloadKey, Store, Stored, TaskId};
 
 use crate::error::Error;
@@ -130,7 +130,10 @@ fn reasons(definition: Option<&Definition>, task: &Task) -> Vec<String> {
     let open = |id: StepId| definition.is_none_or(|definition| !task.is_settled(definition, id));
     let failures = task.rows().filter(|(id, record)| record.is_undoing() || open(*id));
     let failures = failures.filter_map(|(_, record)| Some(record.last_failure.as_ref()?.to_string()));
-    let cause = task.head().ending.as_ref().and(definition).map(|definition| task.cause_in_words(definition));
+    let cause = task.head().ending.as_ref().and_then(|ending| match &ending.cause {
+        Cause::NotTaken { why } => Some(why.to_string()),
+        _ => definition.map(|definition| task.cause_in_words(definition)),
+    });
     cause.into_iter().chain(failures).collect()
 }
 

@@ -85,13 +85,18 @@ pub(crate) async fn renew<S: Store>(shared: &Shared<S>) -> Result<(), steadfast_
 
 /// Renews it for as long as the node lives.
 pub(crate) async fn keep<S: Store>(shared: Arc<Shared<S>>) {
+    let mut asked = shared.clock.now();
     for nth in 1_u64.. {
-        let pause = shared.clock.sleep(shared.settings.lease / 3);
+        // From when it was asked for the last time: after one that had to wait for long the next one comes at once.
+        let due = asked + shared.settings.lease / 3;
+        let pause = shared.clock.sleep(due.since(shared.clock.now()));
         tokio::select! {
             () = pause => {}
             () = shared.lease.renew_now.notified() => {}
         }
+        asked = shared.clock.now();
         if let Err(error) = renew(&shared).await {
+            asked = shared.clock.now();
             shared.store_failed("the lease was not renewed", &error);
             continue;
         }

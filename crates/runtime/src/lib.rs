@@ -6,6 +6,8 @@
 //!   once or falls silent.
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
 //! - The **outbox** delivers what somebody has to be told: alerts, to the program's hooks and into the log.
+//! - **Replies** tell those who submitted what became of their tasks: by queues that they poll, and by hooks.
+//! - The **intake** makes tasks of what others have handed in, in transactions of their own.
 //! - **Schedules** begin recurring work: each run is a submission under a key of its own.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
@@ -16,8 +18,10 @@ mod bulk;
 mod circuits;
 mod clock;
 mod error;
+mod extra;
 mod find;
 mod handler;
+mod intake;
 mod judge;
 mod lease;
 mod message;
@@ -25,6 +29,7 @@ mod node;
 mod operate;
 mod outbox;
 mod pulse;
+mod reply;
 pub mod schedule;
 mod scheduler;
 mod service;
@@ -40,11 +45,13 @@ pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState
 pub use bulk::{BulkRecord, BulkState, BulkStatus, NewBulk, Wanted};
 pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
+pub use extra::Extra;
 pub use find::{Find, FoundTasks};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Item, Work, blocking};
 pub use message::{Operation, Request};
 pub use node::{New, Node, Start, Submitted};
 pub use pulse::{MAX_PROGRESS, Pulse};
+pub use reply::{BadAddress, QueueLevel, QueueStatus, Reply, ReplyError, ReplySettings, ReplyTo, Says};
 pub use service::Service;
 pub use settings::Settings;
 pub use stats::Stats;

@@ -17,10 +17,12 @@ use crate::bulk;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
+use crate::intake;
 use crate::lease::{self, Lease};
 use crate::message::{Operation, Request};
 use crate::operate::Operators;
 use crate::outbox::{self, Outbox};
+use crate::reply;
 use crate::schedule::{self, Bell};
 use crate::scheduler::{Inbox, Scheduler};
 use crate::settings::Settings;
@@ -111,6 +113,7 @@ impl<S: Store> Node<S> {
             inbox,
             progress: Mutex::default(),
             bell: Bell::default(),
+            replies: reply::Changes::default(),
         });
         lease::renew(&shared).await?;
         let open = shared.store.open_tasks().await?;
@@ -123,7 +126,9 @@ impl<S: Store> Node<S> {
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
         let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
         let bulks = tokio::spawn(bulk::watch(Arc::clone(&shared)));
-        let loops = [&lease, &supervisor, &circuits, &schedules, &bulks].map(JoinHandle::abort_handle);
+        let intake = tokio::spawn(intake::watch(Arc::clone(&shared)));
+        let loops =
+            [&lease, &supervisor, &circuits, &schedules, &bulks, &intake].map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -133,8 +138,10 @@ impl<S: Store> Node<S> {
         alert::listen(&shared);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks];
-        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
+        let replies = tokio::spawn(reply::run(Arc::clone(&shared)));
+        let queues = tokio::spawn(reply::watch(Arc::clone(&shared)));
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks, intake];
+        Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch, replies, queues]) })
     }
 
     /// Who this node is. One that has lost its lease becomes another.
@@ -399,7 +406,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 5],
+    loops: [AbortHandle; 6],
 }
 
 impl<S> Drop for Ends<S> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::alert::AlertSettings;
+use crate::reply::ReplySettings;
 
 /// How a node works. Every setting has a default that suits most.
 #[derive(Clone, Debug)]
@@ -26,6 +27,11 @@ pub struct Settings {
     pub grace: Duration,
     /// Who is told of alerts, and by which rules services are watched.
     pub alerts: AlertSettings,
+    /// Who is called with replies, and how many may wait.
+    pub replies: ReplySettings,
+    /// How often it is looked whether somebody has handed something in, where others can write the store. It is one look at a
+    /// number in shared memory.
+    pub intake_every: Duration,
 }
 
 impl Settings {
@@ -38,6 +44,7 @@ impl Settings {
             ("lease", self.lease, Duration::from_millis(100)),
             ("look_every", self.look_every, Duration::from_millis(1)),
             ("supervise_every", self.supervise_every, Duration::from_millis(1)),
+            ("intake_every", self.intake_every, Duration::from_millis(1)),
         ];
         if let Some((name, time, least)) = times.into_iter().find(|(_, time, least)| time < least) {
             return Err(format!("`{name}` is {time:?}: it must be at least {least:?}"));
@@ -45,7 +52,7 @@ impl Settings {
         let counts = [("most_owned", self.most_owned == 0), ("most_open", self.most_open == 0)];
         match counts.into_iter().find(|(_, none)| *none) {
             Some((name, _)) => Err(format!("`{name}` is 0: no task could ever run")),
-            None => self.alerts.check(),
+            None => self.alerts.check().and_then(|()| self.replies.check()),
         }
     }
 }
@@ -62,6 +69,8 @@ impl Default for Settings {
             release_after: Duration::from_secs(30),
             grace: Duration::from_secs(30),
             alerts: AlertSettings::default(),
+            replies: ReplySettings::default(),
+            intake_every: Duration::from_millis(50),
         }
     }
 }

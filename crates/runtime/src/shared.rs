@@ -12,10 +12,12 @@ use tokio::sync::{Notify, oneshot};
 use crate::circuits::Board;
 use crate::clock::StoreClock;
 use crate::error::{Error as NodeError, ErrorKind};
+use crate::extra::Extra;
 use crate::lease::Lease;
 use crate::node::{New, Start, Submitted};
 use crate::operate::Operators;
 use crate::outbox::Outbox;
+use crate::reply::Changes;
 use crate::schedule::Bell;
 use crate::scheduler::{Inbox, NewTask};
 use crate::settings::Settings;
@@ -42,12 +44,19 @@ pub(crate) struct Shared<S> {
     pub(crate) progress: Mutex<HashMap<(TaskId, StepId), Payload>>,
     /// Wakes the loop that begins recurring work.
     pub(crate) bell: Bell,
+    /// Wakes those who wait for replies.
+    pub(crate) replies: Changes,
 }
 
 impl<S: Store> Shared<S> {
     /// The store's time.
     pub(crate) fn now(&self) -> Time {
         self.time.now()
+    }
+
+    /// Whether this node may still act: its lease holds by its own clock, or nobody can have taken it, since others hold the store.
+    pub(crate) fn may_act(&self) -> bool {
+        self.lease.holds() || self.store.is_held_up()
     }
 
     pub(crate) fn progress(&self) -> MutexGuard<'_, HashMap<(TaskId, StepId), Payload>> {
@@ -61,10 +70,29 @@ impl<S: Store> Shared<S> {
 
     /// Has the scheduler submit a task, and waits until it is stored.
     pub(crate) async fn submit(&self, new: New, start: Start) -> Result<Submitted, NodeError> {
+        self.submit_with(new, start, Extra::default()).await
+    }
+
+    /// An id that no other task has.
+    pub(crate) fn fresh_task(&self) -> TaskId {
+        TaskId::from_u128(uuid::Uuid::now_v7().as_u128())
+    }
+
+    /// The same for one that has what few have.
+    pub(crate) async fn submit_with(
+        &self,
+        new: New,
+        start: Start,
+        extra: Extra,
+    ) -> Result<Submitted, NodeError> {
+        if let Some(to) = &extra.reply_to {
+            self.check_reply_to(to)?;
+        }
         let (told, answer) = oneshot::channel();
-        let id = TaskId::from_u128(uuid::Uuid::now_v7().as_u128());
+        let id = extra.task.unwrap_or_else(|| self.fresh_task());
         let New { workflow, namespace, key, priority, input } = new;
-        let new = NewTask { id, namespace, key, priority, workflow, input, start, told };
+        let extra = extra.is_some().then(|| Box::new(extra));
+        let new = NewTask { id, namespace, key, priority, workflow, input, start, extra, told };
         self.tell(Inbox::Submit(Box::new(new)));
         let (task, is_new) = answer.await.unwrap_or_else(|_| Err(ErrorKind::ShuttingDown.into()))?;
         Ok(Submitted { task, is_new })

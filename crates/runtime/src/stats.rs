@@ -30,6 +30,14 @@ pub struct Stats {
     pub delivered: u64,
     /// Messages that could not be delivered and are given up: the outbox keeps them.
     pub undeliverable: u64,
+    /// Replies that hooks have taken, on this node.
+    pub replied: u64,
+    /// Submissions that others have handed in, and that became tasks here.
+    pub handed_in: u64,
+    /// Submissions that others have handed in, and that could not become what they were meant to.
+    pub not_taken: u64,
+    /// Times that another program's transaction has held the store for two seconds or more.
+    pub held_up: u64,
     /// Alerts that could not be stored: too many waited for a store that was away.
     pub lost_alerts: u64,
 }
@@ -49,6 +57,10 @@ pub(crate) struct Counters {
     pub(crate) delivered: AtomicU64,
     pub(crate) undeliverable: AtomicU64,
     pub(crate) lost_alerts: AtomicU64,
+    pub(crate) replied: AtomicU64,
+    pub(crate) handed_in: AtomicU64,
+    pub(crate) not_taken: AtomicU64,
+    pub(crate) held_up: AtomicU64,
 }
 
 impl Counters {
@@ -68,6 +80,10 @@ impl Counters {
             delivered: told(&self.delivered),
             undeliverable: told(&self.undeliverable),
             lost_alerts: told(&self.lost_alerts),
+            replied: told(&self.replied),
+            handed_in: told(&self.handed_in),
+            not_taken: told(&self.not_taken),
+            held_up: told(&self.held_up),
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Event, decide};
-use steadfast_store::{Error, Guard, Hold, Overdued, Store, Stored, Write, Written};
+use steadfast_engine::{Event, StepId, decide};
+use steadfast_store::{Error, Guard, Hold, Overdued, Payload, PayloadKey, Store, Stored, Write, Written};
 
 use crate::alert::of_task;
+use crate::reply::{Replying, Telling};
 use crate::scheduler::Inbox;
 use crate::shared::Shared;
 use crate::stats::count;
@@ -47,16 +48,19 @@ pub(crate) async fn sweep<S: Store>(shared: &Shared<S>) -> Result<usize, Error> 
 
 async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<usize, Error> {
     let read = shared.store.read(overdue.iter().map(|overdue| overdue.task).collect()).await?;
+    let places =
+        overdue.iter().map(|overdue| PayloadKey { task: overdue.task, step: Some(StepId::OF_REPLIES) });
+    let replies = shared.store.payloads(places.collect()).await?;
     let mut writes = Vec::new();
     let mut tasks: Vec<(&Arc<Workflow>, Stored)> = Vec::new();
-    for (overdue, stored) in overdue.iter().zip(read) {
+    for ((overdue, stored), reply) in overdue.iter().zip(read).zip(replies) {
         let Some(mut stored) = stored else { continue };
         // Two attempts of one task: the second is moved on the next time.
         if tasks.iter().any(|(_, other)| other.id == stored.id) {
             continue;
         }
         let Some(workflow) = shared.workflow_of(&stored) else { continue };
-        if let Some(write) = plan(shared, workflow, &mut stored, overdue) {
+        if let Some(write) = plan(shared, workflow, &mut stored, overdue, reply.as_ref()) {
             writes.push(write);
             tasks.push((workflow, stored));
         }
@@ -76,6 +80,7 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
     }
     if moved > 0 {
         shared.outbox.wake();
+        shared.replies.changed();
         shared.tell(Inbox::Look);
     }
     Ok(moved)
@@ -87,6 +92,7 @@ fn plan<S: Store>(
     workflow: &Workflow,
     stored: &mut Stored,
     overdue: &Overdued,
+    reply: Option<&Payload>,
 ) -> Option<Write> {
     let guard = Guard { epoch: stored.epoch, revision: stored.revision, mail: Some(stored.mail_last) };
     let take = Write {
@@ -114,7 +120,18 @@ fn plan<S: Store>(
     if plan.ignored().is_some() {
         return None;
     }
+    let before = stored.task.state();
     stored.task.apply(&plan);
-    let messages = of_task(shared, stored.id, workflow, &stored.task, plan.notices());
-    Some(Write { hold: Hold::Take, messages, ..Write::of(&plan, stored.id, guard) })
+    let mut messages = of_task(shared, stored.id, workflow, &stored.task, plan.notices());
+    let mut outputs = Vec::new();
+    if let Some(mut replying) = reply.and_then(|kept| Replying::unpack(kept)) {
+        let (task, rows, most) = (stored.id, &stored.task, shared.settings.replies.most_waiting);
+        let telling = Telling { task, workflow, rows, now, most };
+        let replies = replying.tell(&telling, (before != stored.task.state(), plan.notices()), &[]);
+        if !replies.is_empty() {
+            outputs.push((StepId::OF_REPLIES, replying.pack()));
+        }
+        messages.extend(replies);
+    }
+    Some(Write { hold: Hold::Take, messages, outputs, ..Write::of(&plan, stored.id, guard) })
 }

@@ -315,7 +315,8 @@ async fn a_message_that_cannot_be_read_is_given_up() {
     let (told, store, workflow) = (Told::default(), memory(), failing());
     let node = node_with(store.clone(), &workflow, told.settings()).await;
     let body = steadfast_store::Payload::from(&b"{}"[..]);
-    let message = steadfast_store::Outgoing { task: None, kind: OutboxKind::Alert, key: None, body };
+    let message =
+        steadfast_store::Outgoing { task: None, kind: OutboxKind::Alert, key: None, body, to: None };
     store.send(vec![message]).await.unwrap();
     ends(&node, &workflow, TaskState::Failed).await;
     assert_eq!((told.kinds(), node.stats().undeliverable), (vec![AlertKind::TaskFailed], 1));

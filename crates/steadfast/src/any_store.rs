@@ -321,6 +321,8 @@ impl Nodes for AnyStore {
     }
 }
 
+mod submitters;
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

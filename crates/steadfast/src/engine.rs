@@ -13,7 +13,7 @@ use steadfast_engine::{Definition, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
-    Alert, AlertError, BulkStatus, CircuitRecord, New, Node, Settings, Start, Stats, Told, Workflows,
+    Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Settings, Start, Stats, Told, Workflows,
 };
 use steadfast_store::{AuditId, MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
@@ -42,7 +42,7 @@ pub struct Builder {
     twice: Option<String>,
     settings: Settings,
     /// What is done to the settings in the end: alerts that were asked for stay, whichever settings come later.
-    asked: Vec<Ask>,
+    pub(crate) asked: Vec<Ask>,
     clock: Clock,
 }
 
@@ -70,7 +70,8 @@ impl Engine {
     ) -> Submit<'e, In, Out> {
         let input = packed(workflow, input);
         let (namespace, start) = (Arc::from(""), Start::Now);
-        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, types: PhantomData }
+        let types = PhantomData;
+        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, extra: None, types }
     }
 
     /// A task that was submitted before, by this program or another.
@@ -266,6 +267,7 @@ pub struct Submit<'e, In, Out> {
     namespace: Arc<str>,
     priority: i8,
     start: Start,
+    pub(crate) extra: Option<Box<Extra>>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -311,9 +313,11 @@ impl<In, Out> Submit<'_, In, Out> {
         if self.key.as_ref().is_some_and(|key| key.is_empty()) {
             return Err(empty_key());
         }
+        let correlation = self.extra.as_ref().and_then(|extra| extra.correlation.as_ref());
         let sizes = [
             ("the key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY),
             ("the namespace", self.namespace.len(), MAX_KEY),
+            ("the correlation id", correlation.map_or(0, |id| id.len()), MAX_KEY),
             ("the input, as JSON,", input.len(), MAX_PAYLOAD),
         ];
         match sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
@@ -334,7 +338,7 @@ where
     fn into_future(mut self) -> Self::IntoFuture {
         let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
         let checked = taken.and_then(|input| self.check(&input).map(|()| input));
-        let Submit { engine, workflow, key, namespace, priority, start, .. } = self;
+        let Submit { engine, workflow, key, namespace, priority, start, extra, .. } = self;
         Box::pin(async move {
             let inner = &workflow.inner;
             let definition = inner.definition();
@@ -342,7 +346,10 @@ where
                 return Err(unregistered(definition));
             }
             let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
-            let submitted = engine.node.submit_for(new, start).await?;
+            let submitted = match extra {
+                None => engine.node.submit_for(new, start).await?,
+                Some(extra) => engine.node.submit_with(new, start, *extra).await?,
+            };
             Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
         })
     }

@@ -67,11 +67,17 @@ pub enum Code {
     UnknownTimeZone,
     /// SF433: a schedule that does not exist.
     UnknownSchedule,
+    /// SF450: a connection that a submission cannot be handed in by.
+    UnfitConnection,
+    /// SF451: too many replies wait for those who would be told.
+    QueueFull,
+    /// SF452: an address that nobody can reply to.
+    BadReplyAddress,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -97,6 +103,9 @@ impl Code {
         Self::BadSchedule,
         Self::UnknownTimeZone,
         Self::UnknownSchedule,
+        Self::UnfitConnection,
+        Self::QueueFull,
+        Self::BadReplyAddress,
     ];
 
     /// As it is written.
@@ -128,6 +137,9 @@ impl Code {
             Self::BadSchedule => "SF431",
             Self::UnknownTimeZone => "SF432",
             Self::UnknownSchedule => "SF433",
+            Self::UnfitConnection => "SF450",
+            Self::QueueFull => "SF451",
+            Self::BadReplyAddress => "SF452",
         }
     }
 }
@@ -219,6 +231,7 @@ fn code_of(kind: Kind) -> Code {
         Kind::Newer => Code::StoreNewer,
         Kind::Owned => Code::StoreOwned,
         Kind::TooLarge => Code::TooLarge,
+        Kind::Unfit => Code::UnfitConnection,
         _ => Code::StoreUnavailable,
     }
 }
@@ -236,6 +249,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::UnknownBulk(_) => Code::UnknownBulk,
             ErrorKind::NotActedOn { .. } => Code::NotActedOn,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
+            ErrorKind::QueueFull { .. } => Code::QueueFull,
+            ErrorKind::BadReply(_) => Code::BadReplyAddress,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
             ErrorKind::BadSchedule { .. } => Code::BadSchedule,
             ErrorKind::UnknownSchedule(_) => Code::UnknownSchedule,

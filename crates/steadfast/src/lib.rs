@@ -78,10 +78,12 @@ mod error;
 mod failure;
 mod operator;
 mod place;
+mod reply;
 mod schedule;
 mod signal;
 mod step;
 mod steps;
+mod submit_in;
 mod task;
 mod tasks;
 mod wait;
@@ -94,6 +96,7 @@ pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
 pub use operator::{Ask, Asked, Operator, Plain, Retry, RetryUndo, Skip};
+pub use reply::Replies;
 pub use schedule::Schedule;
 pub use signal::Signal;
 pub use steadfast_engine::schedule::rfc3339;
@@ -108,11 +111,15 @@ pub use steadfast_runtime::schedule::{
 };
 pub use steadfast_runtime::{
     Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BulkRecord, BulkState, BulkStatus,
-    CircuitRecord, Past, Service, Settings, Stats, Told, Wanted, What,
+    CircuitRecord, Past, QueueLevel, QueueStatus, Reply, ReplyError, ReplySettings, ReplyTo, Says, Service,
+    Settings, Stats, Told, Wanted, What,
 };
-pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, TaskId};
+pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, ReplyId, TaskId};
+/// For programs without an engine that hand submissions in, and the version of `rusqlite` that their connections must be of.
+pub use steadfast_store_sqlite::{HandIn, rusqlite};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
+pub use submit_in::SubmitIn;
 pub use task::{Outcome, Reason, Status, StepStatus, Task};
 pub use tasks::{Page, Summary, Tasks};
 pub use wait::{ForSignal, ForTime, SignalBuilder, WaitBuilder};
@@ -131,6 +138,8 @@ mod guide {
     struct WaitingSignalsSchedules;
     #[doc = include_str!("../../../docs/guide/fan-out.md")]
     struct FanOut;
+    #[doc = include_str!("../../../docs/guide/telling-the-submitter.md")]
+    struct TellingTheSubmitter;
     #[doc = include_str!("../../../docs/guide/operating.md")]
     struct Operating;
     #[doc = include_str!("../../../docs/guide/alerts.md")]

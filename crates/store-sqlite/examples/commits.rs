@@ -120,6 +120,7 @@ impl Script {
             owner: Some(NODE),
             messages: Vec::new(),
             outputs: Vec::new(),
+            more: None,
         };
         let steps = [0, 1, 2].map(StepId::at);
         let granted = |place: usize| Event::Granted { step: steps[place] };

@@ -11,6 +11,7 @@
 //! a paused clock. The futures need no runtime; what was asked is done even if its future is dropped.
 
 mod answer;
+mod arrival;
 mod aside;
 mod audit;
 mod bulk;
@@ -19,6 +20,8 @@ mod clock;
 mod codec;
 mod drive;
 mod error;
+mod hand_in;
+mod held;
 mod job;
 mod list;
 mod mail;
@@ -29,13 +32,16 @@ mod outbox;
 mod parked;
 mod queue;
 mod reader;
+mod reply;
 mod schedule;
+mod submission;
 mod task;
 mod write;
 mod writer;
 
 use std::fmt;
 use std::future::{Future, ready};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -48,8 +54,13 @@ use steadfast_store::{
     Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
+pub use hand_in::HandIn;
+/// The very version that a connection of the caller's own must be of.
+pub use rusqlite;
+
 use crate::clock::Clock;
 use crate::drive::Drive;
+use crate::held::Held;
 use crate::reader::Reader;
 
 /// About what an item of a batch takes beside its payloads, in bytes.
@@ -68,6 +79,10 @@ struct Inner {
     drive: Drive,
     clock: Arc<Clock>,
     commits: Arc<AtomicU64>,
+    /// How others have held the file.
+    held: Arc<Held>,
+    /// Where the file is, whatever it was called.
+    path: PathBuf,
 }
 
 impl Sqlite {
@@ -101,7 +116,7 @@ impl Tasks for Sqlite {
         let checked = batch.iter().try_for_each(Submission::check);
         let bytes = batch.iter().map(|new| ROWS + new.input.len() + size(&new.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
-            batch.iter().map(|new| task::submit(transaction, new, now)).collect()
+            batch.iter().map(|new| submission::submit(transaction, new, now)).collect()
         })
     }
 

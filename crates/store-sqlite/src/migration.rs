@@ -7,15 +7,19 @@ use steadfast_store::{Error, Kind};
 
 use crate::error::failed_at;
 
-/// All steps in their order, from 1.
-const MIGRATIONS: [&str; 6] = [
-    include_str!("../migrations/0001.sql"),
-    include_str!("../migrations/0002.sql"),
-    include_str!("../migrations/0003.sql"),
-    include_str!("../migrations/0004.sql"),
-    include_str!("../migrations/0005.sql"),
-    include_str!("../migrations/0006.sql"),
+/// All steps in their order, each with its number.
+const MIGRATIONS: [(u32, &str); 8] = [
+    (1, include_str!("../migrations/0001.sql")),
+    (2, include_str!("../migrations/0002.sql")),
+    (3, include_str!("../migrations/0003.sql")),
+    (4, include_str!("../migrations/0004.sql")),
+    (5, include_str!("../migrations/0005.sql")),
+    (6, include_str!("../migrations/0006.sql")),
+    (10, include_str!("../migrations/0010.sql")),
+    (11, include_str!("../migrations/0011.sql")),
 ];
+/// The last of them.
+const LAST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS steadfast_migrations (
     number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL
@@ -29,15 +33,14 @@ pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<(), Error>
     let last: u32 = transaction
         .query_row("SELECT coalesce(max(number), 0) FROM steadfast_migrations", [], |row| row.get(0))
         .map_err(failed)?;
-    if usize::try_from(last).unwrap_or(usize::MAX) > MIGRATIONS.len() {
+    if last > LAST {
         let message = format!(
-            "{} has schema {last}, this version knows {}: use the newer version that made it",
-            path.display(),
-            MIGRATIONS.len()
+            "{} has schema {last}, this version knows {LAST}: use the newer version that made it",
+            path.display()
         );
         return Err(Error::new(Kind::Newer, message));
     }
-    for (number, sql) in (1_u32..).zip(MIGRATIONS) {
+    for (number, sql) in MIGRATIONS {
         let known: Option<i64> = transaction
             .query_row("SELECT checksum FROM steadfast_migrations WHERE number = ?", [number], |row| {
                 row.get(0)

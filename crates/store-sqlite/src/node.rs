@@ -34,6 +34,12 @@ pub(crate) fn forget_all(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM steadfast_nodes", []).map(drop)
 }
 
+/// Nobody could write between these times: leases that ran at the first are longer by what lies between.
+pub(crate) fn prolong(transaction: &Connection, from: Time, to: Time) -> rusqlite::Result<()> {
+    let sql = "UPDATE steadfast_nodes SET until_ms = until_ms + ?2 - ?1 WHERE until_ms > ?1";
+    transaction.prepare_cached(sql)?.execute([millis(from), millis(to)]).map(drop)
+}
+
 /// Gives a task to a node.
 pub(crate) fn own(transaction: &Connection, task: TaskId, node: [u8; 16]) -> rusqlite::Result<()> {
     let sql = "UPDATE steadfast_tasks SET owner = ?2, epoch = epoch + 1, parked_on = NULL WHERE id = ?1";

@@ -15,14 +15,15 @@ use steadfast_store::{Error, Kind};
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::error::{failed_at, not_made};
+use crate::held::Held;
 use crate::reader::Reader;
-use crate::writer::Writer;
-use crate::{Inner, Sqlite, migration, node, outbox};
+use crate::writer::{Counts, Writer};
+use crate::{Inner, Sqlite, migration, node, outbox, reply};
 
 /// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
-/// How long a transaction of the user's own on the same file is waited for.
-pub(crate) const BUSY: Duration = Duration::from_secs(5);
+/// How long a transaction of the user's own on the same file is waited for while the file is opened, and by readers.
+const BUSY: Duration = Duration::from_secs(5);
 /// How many statements each connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
 /// The settings that a file must have while it is open, each with the value that it must show.
@@ -76,12 +77,16 @@ fn open(
     // Who holds the lock knows that all earlier owners are dead.
     node::forget_all(&connection).map_err(failed)?;
     outbox::free_all(&connection).map_err(failed)?;
+    reply::free_all(&connection).map_err(failed)?;
     steadfast_store::failpoint!("open.migrated");
     let reserved = node::reserved(&connection).map_err(failed)?;
     let reader = reader(&file).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, reserved)), Arc::new(AtomicU64::new(0)));
-    let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, Arc::clone(&commits));
-    let inner = Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits };
+    let held = Arc::new(Held::new());
+    let counts = Counts { commits: Arc::clone(&commits), held: Arc::clone(&held) };
+    let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, counts);
+    let inner =
+        Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits, held, path: file };
     Ok(Sqlite { inner: Arc::new(inner) })
 }
 

@@ -10,6 +10,7 @@ use steadfast_store::{
 };
 
 use crate::codec::{id, millis, time};
+use crate::reply;
 use crate::write::number;
 
 /// Those that are due, longest due first, but for those behind one of the same task that is due later.
@@ -40,6 +41,14 @@ fn code(kind: OutboxKind) -> u8 {
 
 fn kind(code: u8) -> OutboxKind {
     if code == 0 { OutboxKind::Alert } else { OutboxKind::Reply }
+}
+
+/// What a write tells: a reply waits for its address, the rest goes the way of all messages.
+pub(crate) fn tell(transaction: &Connection, message: &Outgoing, now: Time) -> rusqlite::Result<()> {
+    match (&message.to, message.task) {
+        (Some(to), Some(task)) => reply::send(transaction, task, to, message, now),
+        _ => send(transaction, message, now).map(drop),
+    }
 }
 
 /// Stores a message, unless its key is there.

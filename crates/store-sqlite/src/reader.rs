@@ -26,6 +26,14 @@ impl Reader {
         ready(done.map_err(failed))
     }
 
+    /// Another number once another connection, the writer's too, has committed something. It reads no page.
+    pub(crate) fn version(&self) -> Ready<Result<u64, Error>> {
+        let connection = self.connection();
+        let read = connection.prepare_cached("PRAGMA data_version");
+        let read = read.and_then(|mut read| read.query_row([], |row| row.get::<_, i64>(0)));
+        ready(read.map(i64::unsigned_abs).map_err(failed))
+    }
+
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,83 +4,17 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Head, Record, StepId, Task, Time};
-use steadfast_store::{
-    Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, Submission, Submitted, TaskId,
-};
+use steadfast_store::{Claimed, MailId, NodeId, Overdued, Payload, PayloadKey, Stored, TaskId};
 
 use crate::aside::{self, ASIDE, Found};
-use crate::codec::{id, millis, pack_head, state, time, unpack_head, unpack_record};
-use crate::write::{insert_step, ordinal};
-use crate::{mail, node, outbox};
+use crate::codec::{id, millis, time, unpack_head, unpack_record};
+use crate::write::ordinal;
+use crate::{mail, node, reply};
 
 /// The place of the input among a task's payloads.
-const INPUT: i64 = -1;
+pub(crate) const INPUT: i64 = -1;
 /// The place of a task's deadline among its steps that are overdue.
 const DEADLINE: i64 = -1;
-
-/// Stores a task, unless it or its key is there.
-pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
-    let task = id(new.id.as_u128());
-    let head = new.task.head();
-    let sql =
-        "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, at_rest, head,
-                   deadline_ms, ending, epoch, revision, owner, wake_at_ms, submitted_at_ms, priority)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0, ?13, ?15, ?14, ?16)
-               ON CONFLICT DO NOTHING";
-    let stored = transaction.prepare_cached(sql)?.execute(params![
-        task,
-        &*new.namespace,
-        &*new.workflow,
-        new.version,
-        new.shape.cast_signed(),
-        new.key.as_deref(),
-        state(head.state),
-        head.state.is_at_rest(),
-        pack_head(head)?,
-        head.deadline.map(millis),
-        head.ending.is_some(),
-        u8::from(new.owner.is_some()),
-        new.owner.map(|owner| id(owner.as_u128())),
-        millis(now),
-        millis(head.start_at().map_or(now, |time| time.max(now))),
-        new.priority,
-    ])?;
-    if stored == 0 {
-        return seen(transaction, new);
-    }
-    for (step, record) in new.task.all_rows() {
-        insert_step(transaction, task, step, record)?;
-    }
-    let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
-    let mut insert = transaction.prepare_cached(sql)?;
-    insert.execute(params![task, INPUT, &*new.input])?;
-    for (step, output) in &new.outputs {
-        insert.execute(params![task, ordinal(*step), &**output])?;
-    }
-    for message in &new.messages {
-        outbox::send(transaction, message, now)?;
-    }
-    Ok(Submitted::New)
-}
-
-/// What was there before a submission that was not stored.
-fn seen(transaction: &Connection, new: &Submission) -> rusqlite::Result<Submitted> {
-    let mut find = transaction.prepare_cached("SELECT 1 FROM steadfast_tasks WHERE id = ?")?;
-    if find.exists([id(new.id.as_u128())])? {
-        return Ok(Submitted::Again);
-    }
-    let first = first_of_key(transaction, new)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    let input = payload(transaction, PayloadKey { task: first, step: None })?;
-    let same = input.is_some_and(|input| input == new.input);
-    Ok(if same { Submitted::Seen(first) } else { Submitted::OtherInput(first) })
-}
-
-fn first_of_key(transaction: &Connection, new: &Submission) -> rusqlite::Result<Option<TaskId>> {
-    let Some(key) = &new.key else { return Ok(None) };
-    let sql = "SELECT id FROM steadfast_tasks WHERE namespace = ? AND workflow = ? AND key = ?";
-    let mut find = transaction.prepare_cached(sql)?;
-    find.query_row((&*new.namespace, &*new.workflow, &**key), |row| task_id(row, 0)).optional()
-}
 
 pub(crate) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     row.get(column).map(|bytes| TaskId::from_u128(u128::from_be_bytes(bytes)))
@@ -187,7 +121,7 @@ fn take(transaction: &Connection, node: NodeId, task: TaskId) -> rusqlite::Resul
     node::own(transaction, task, id(node.as_u128()))?;
     let owner_died = before.owner.is_some();
     let stored = Stored { owner: Some(node), epoch: before.epoch + 1, parked_on: None, ..before };
-    Ok(Some(Claimed { stored, owner_died, mail }))
+    Ok(Some(Claimed { stored, owner_died, mail, reply: reply::kept(transaction, task)? }))
 }
 
 /// Tasks as they are. One that cannot be read is an error only to who asks for it alone.

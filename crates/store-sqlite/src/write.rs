@@ -21,7 +21,7 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
         transaction.prepare_cached(sql)?.execute(params![task, ordinal(*step), &**output])?;
     }
     for message in &write.messages {
-        outbox::send(transaction, message, now)?;
+        outbox::tell(transaction, message, now)?;
     }
     for audit in &write.audits {
         audit::log(transaction, audit, now)?;

@@ -8,22 +8,30 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
 
 use crate::clock::Clock;
 use crate::error::failed;
+use crate::held::Held;
 use crate::job::Job;
 use crate::node;
-use crate::open::BUSY;
 use crate::queue::Group;
 
 /// How much time is reserved at once: so far a restart may put the clock ahead of the wall, and so long no commit has to
 /// write the time beside what it is there for.
 const AHEAD: Duration = Duration::from_millis(100);
+
+/// How long SQLite itself waits for others at a time.
+const SLICE: Duration = Duration::from_millis(250);
+/// After so long it is told that others hold the file.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// So long a transaction of others is waited for. What is asked for meanwhile waits in memory, which has a limit too; then it
+/// fails, and is read again before it is tried again.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Its parts are dropped in this order: the owner's lock only after the file was closed.
 pub(crate) struct Writer {
@@ -32,7 +40,13 @@ pub(crate) struct Writer {
     clock: Arc<Clock>,
     /// No time after this is in the file: the clock starts here when it is opened again.
     reserved: Time,
-    commits: Arc<AtomicU64>,
+    counts: Counts,
+}
+
+/// What the writer counts, for others to see.
+pub(crate) struct Counts {
+    pub(crate) commits: Arc<AtomicU64>,
+    pub(crate) held: Arc<Held>,
 }
 
 /// Jobs, each with what became of it: to be told once nothing is locked.
@@ -67,17 +81,55 @@ impl Writer {
         owner: File,
         clock: Arc<Clock>,
         reserved: Time,
-        commits: Arc<AtomicU64>,
+        counts: Counts,
     ) -> Self {
-        Self { connection, _owner: owner, clock, reserved, commits }
+        let _ = connection.busy_timeout(SLICE);
+        Self { connection, _owner: owner, clock, reserved, counts }
     }
 
     /// Begins the next transaction, if that needs no waiting: another connection to the file may be writing.
     pub(crate) fn begin_at_once(&self) -> bool {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let begun = self.execute("BEGIN IMMEDIATE").is_ok();
-        let _ = self.connection.busy_timeout(BUSY);
+        let _ = self.connection.busy_timeout(SLICE);
         begun
+    }
+
+    /// Begins the next transaction. While somebody else writes the file, all wait: what is asked for is not lost, and goes on as
+    /// soon as they have ended. Nobody can write meanwhile, so that no lease can be taken from anybody: all that are running are
+    /// made longer by that time.
+    fn begin(&self) -> rusqlite::Result<()> {
+        let asked = self.clock.now();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how long others hold the file is not the store's time"
+        )]
+        let began = Instant::now();
+        let mut told = false;
+        let mut busy = false;
+        let done = loop {
+            match self.execute("BEGIN IMMEDIATE") {
+                Err(error) if is_busy(&error) && began.elapsed() < LONGEST => busy = true,
+                done => break done,
+            }
+            self.counts.held.saw();
+            if began.elapsed() >= TOLD_AFTER && !told {
+                told = true;
+                tracing::warn!(
+                    "another program's transaction holds the store's file for {:?}: all writes wait until it ends; keep \
+                     transactions on this file short, and nothing slow inside of them",
+                    began.elapsed()
+                );
+            }
+        };
+        if busy {
+            self.counts.held.was_for(began.elapsed());
+        }
+        if told {
+            tracing::warn!(waited = ?began.elapsed(), "the store's file was held by another program's transaction");
+        }
+        done?;
+        if busy { node::prolong(&self.connection, asked, self.clock.now()) } else { Ok(()) }
     }
 
     /// The body of the writer's loop: carries a group out in one transaction. When this returns, all that is `Ok` is
@@ -107,11 +159,12 @@ impl Writer {
     }
 
     fn transact(&mut self, group: &mut Group, manner: Manner) -> Result<Vec<Result<(), Error>>, Fault> {
-        let now = self.clock.now();
         steadfast_store::failpoint!("writer.before_begin");
         if self.connection.is_autocommit() {
-            self.execute("BEGIN IMMEDIATE")?;
+            self.begin()?;
         }
+        // Not before: others may have held the file for long.
+        let now = self.clock.now();
         let reserved = if now > self.reserved { now + AHEAD } else { self.reserved };
         if reserved > self.reserved {
             node::reserve(&self.connection, reserved)?;
@@ -122,7 +175,7 @@ impl Writer {
         self.execute("COMMIT")?;
         steadfast_store::failpoint!("writer.after_commit");
         self.reserved = reserved;
-        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
         Ok(results)
     }
 
@@ -168,6 +221,10 @@ impl Fault {
             Self::Panic(words) => Box::new(move || panicked(&words)),
         }
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 fn panicked(words: &str) -> Error {

@@ -12,9 +12,10 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _,
-    Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Schedule,
-    Schedules as _, Settled, Submission, TaskId, Tasks as _, Write,
+    Addressed, Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId,
+    Nodes as _, Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put,
+    Replies as _, ReplyPlace, Schedule, Schedules as _, Settled, Submission, SubmissionMore, TaskId,
+    Tasks as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -59,6 +60,9 @@ struct Both {
     handed: usize,
     again: usize,
     put: usize,
+    /// Replies that were sent, and those that were handed out.
+    replies: u64,
+    replied: usize,
     folder: Folder,
 }
 
@@ -95,6 +99,8 @@ impl Both {
             handed: 0,
             again: 0,
             put: 0,
+            replies: 0,
+            replied: 0,
             folder,
         }
     }
@@ -121,6 +127,10 @@ impl Both {
         let task = Task::starting_at(&self.definition, now, now + s(later));
         let outputs = (self.rng.u8(0..4) == 0).then(|| (StepId::at(1), self.text()));
         let outputs = outputs.into_iter().collect();
+        let most = self.rng.u64(1..20);
+        let reply = ReplyPlace { address: Arc::from("queue:q"), kept: self.text(), most };
+        let more = SubmissionMore { reply: self.rng.bool().then_some(reply), arrival: None };
+        let more = self.rng.bool().then(|| Box::new(more));
         Submission {
             id,
             namespace,
@@ -134,17 +144,27 @@ impl Both {
             owner,
             messages: self.messages(),
             outputs,
+            more,
         }
     }
 
     /// What is told with a write, or alone.
     fn messages(&mut self) -> Vec<Outgoing> {
         let count = self.rng.usize(0..3);
-        let message = |_| Outgoing {
-            task: self.rng.bool().then(|| TaskId::from_u128(self.rng.u128(1..4))),
-            kind: if self.rng.u8(0..3) > 0 { OutboxKind::Alert } else { OutboxKind::Reply },
-            key: (self.rng.u8(0..3) == 0).then(|| Arc::from(self.rng.u8(0..9).to_string())),
-            body: Payload::from(self.rng.u8(0..9).to_string().as_bytes()),
+        let message = |_| {
+            let task = self.rng.bool().then(|| TaskId::from_u128(self.rng.u128(1..4)));
+            // A task replies to one address.
+            let address = task.map(|task| ["queue:q", "hook:h"][usize::from(task.as_u128() == 2)]);
+            let to = address.filter(|_| self.rng.u8(0..4) == 0).map(|address| {
+                self.replies += 1;
+                let unless = (self.rng.u8(0..3) == 0).then(|| self.rng.u64(1..9));
+                let brings = self.rng.bool().then_some(StepId::at(1));
+                Box::new(Addressed { address: Arc::from(address), number: self.replies, brings, unless })
+            });
+            let kind = if self.rng.u8(0..3) > 0 { OutboxKind::Alert } else { OutboxKind::Reply };
+            let key = (self.rng.u8(0..3) == 0).then(|| Arc::from(self.rng.u8(0..9).to_string()));
+            let body = Payload::from(self.rng.u8(0..9).to_string().as_bytes());
+            Outgoing { task, kind, key, body, to }
         };
         (0..count).map(message).collect()
     }
@@ -169,6 +189,20 @@ impl Both {
         });
         let settled: Vec<_> = settled.collect();
         same!(self, settle(settled));
+        let address: Arc<str> = Arc::from(["queue:q", "hook:h"][usize::from(self.rng.bool())]);
+        let handed = same!(self, take_replies(address, most, s(10)));
+        self.replied += handed.replies.len();
+        let settled = handed.replies.iter().filter_map(|reply| {
+            let settled = match self.rng.u8(0..4) {
+                0 | 1 => Settled::Delivered,
+                2 => Settled::Again(self.clock.now() + s(self.rng.u64(0..20))),
+                _ => return None,
+            };
+            Some((reply.id, settled))
+        });
+        let settled: Vec<_> = settled.collect();
+        same!(self, settle_replies(settled));
+        same!(self, reply_queues());
     }
 
     fn event(&mut self, task: &Task) -> Event {
@@ -355,7 +389,7 @@ impl Both {
 #[test]
 fn the_file_and_the_reference_answer_alike() {
     let (mut moves, mut unparked, mut put) = (BTreeSet::new(), 0, 0);
-    let (mut handed, mut again) = (0, 0);
+    let (mut handed, mut again, mut replied) = (0, 0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
@@ -367,6 +401,7 @@ fn the_file_and_the_reference_answer_alike() {
         handed += both.handed;
         again += both.again;
         put += both.put;
+        replied += both.replied;
         // The same after the file was closed and opened again: but that all nodes are dead then.
         let Both { file, folder, clock, .. } = both;
         let before: Vec<_> = block_on(file.read((1..12).map(TaskId::from_u128).collect())).unwrap();
@@ -380,6 +415,7 @@ fn the_file_and_the_reference_answer_alike() {
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
     assert!(handed > 400 && again > 100, "{handed} messages were handed out, {again} again");
+    assert!(replied > 100, "{replied} replies were handed out");
     assert!(put > 100, "{put} schedules were written");
     for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use steadfast_engine::Time;
-use steadfast_store::Error;
 use steadfast_store::conformance::{HandClock, Harness};
+use steadfast_store::{Arrival, Error};
 use steadfast_store_sqlite::Sqlite;
+use steadfast_store_sqlite::rusqlite::{Connection, params};
 
 mod folder;
 
@@ -17,7 +18,7 @@ use folder::Folder;
 struct InFile {
     clock: HandClock,
     store: Sqlite,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl InFile {
@@ -39,7 +40,7 @@ impl InFile {
         let (folder, clock) = (Folder::new(), HandClock::default());
         clock.set(Time::from_millis(1_700_000_000_000));
         let store = open(folder.path("store.db"), clock.clone()).unwrap();
-        Self { clock, store, _folder: folder }
+        Self { clock, store, folder }
     }
 }
 
@@ -52,6 +53,27 @@ impl Harness for InFile {
 
     fn advance(&self, time: Duration) {
         self.clock.advance(time);
+    }
+
+    /// By plain SQL, as a program in another language does.
+    fn hand_in(&self, arrival: Arrival) {
+        let other = Connection::open(self.folder.path("store.db")).unwrap();
+        let sql = "INSERT INTO steadfast_inbox
+                   (id, namespace, workflow, version, key, priority, input, start_at_ms, reply_to, correlation)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let row = params![
+            arrival.task.unwrap().map(|task| task.to_string()),
+            &*arrival.namespace,
+            &*arrival.workflow,
+            arrival.version,
+            arrival.key.as_deref(),
+            arrival.priority,
+            String::from_utf8(arrival.input.to_vec()).unwrap(),
+            arrival.start_at.map(|at| at.as_millis().cast_signed()),
+            arrival.reply_to.as_deref(),
+            arrival.correlation.as_deref(),
+        ];
+        other.execute(sql, row).unwrap();
     }
 }
 

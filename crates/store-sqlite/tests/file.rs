@@ -44,6 +44,7 @@ fn submission(now: Time) -> Submission {
         owner: Some(NODE),
         messages: Vec::new(),
         outputs: Vec::new(),
+        more: None,
     }
 }
 
@@ -439,6 +440,7 @@ fn what_somebody_was_to_deliver_is_due_at_once_when_the_file_is_opened_again() {
         kind: OutboxKind::Alert,
         key: None,
         body: Payload::from(words.as_bytes()),
+        to: None,
     };
     block_on(store.send(vec![message("held"), message("behind it")])).unwrap();
     let hold = Duration::from_secs(3_600);

@@ -52,6 +52,7 @@ fn submission(number: u128) -> Submission {
         owner: None,
         messages: Vec::new(),
         outputs: Vec::new(),
+        more: None,
     }
 }
 

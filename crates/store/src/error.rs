@@ -30,6 +30,8 @@ pub enum Kind {
     Owned,
     /// A batch that no store takes: an item beyond its limit.
     TooLarge,
+    /// A connection of the caller's own that a submission cannot be handed in by, or a submission that it cannot be.
+    Unfit,
 }
 
 impl Error {

@@ -1,6 +1,6 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`], [`Replies`], [`Intake`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -21,6 +21,7 @@ mod list;
 mod memory;
 mod outbox;
 mod record;
+mod reply;
 mod write;
 
 #[cfg(feature = "conformance")]
@@ -43,7 +44,10 @@ pub use outbox::{
 };
 pub use record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
-    Schedule, Stored, Submission, Submitted,
+    Schedule, Stored, Submission, SubmissionMore, Submitted,
+};
+pub use reply::{
+    Addressed, Arrival, ArrivalId, HandedReplies, Intake, Replies, Reply, ReplyId, ReplyPlace, ReplyQueue,
 };
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
@@ -313,6 +317,8 @@ pub trait Store:
     + AuditLog
     + Overdue
     + Nodes
+    + Replies
+    + Intake
     + Send
     + Sync
     + 'static
@@ -331,6 +337,8 @@ impl<S> Store for S where
         + AuditLog
         + Overdue
         + Nodes
+        + Replies
+        + Intake
         + Send
         + Sync
         + 'static

@@ -8,6 +8,7 @@ use steadfast_engine::Time;
 use crate::error::Error;
 use crate::id::TaskId;
 use crate::record::{Payload, check_size};
+use crate::reply::Addressed;
 use crate::{MAX_KEY, MAX_PAYLOAD};
 
 /// How long the key of a message that was delivered is remembered: longer than any two nodes take to tell the same thing.
@@ -42,6 +43,9 @@ pub struct Outgoing {
     pub key: Option<Arc<str>>,
     /// What it says; the store does not look into it.
     pub body: Payload,
+    /// Set for a reply, which is always part of a task's write: it is not handed out with the others, but to whoever has this address
+    /// ([`Replies::take_replies`](crate::Replies::take_replies)).
+    pub to: Option<Box<Addressed>>,
 }
 
 impl Outgoing {
@@ -51,6 +55,9 @@ impl Outgoing {
     /// What is too large, and by how much.
     pub fn check(&self) -> Result<(), Error> {
         check_size("a message", self.body.len(), MAX_PAYLOAD)?;
+        if let Some(to) = &self.to {
+            check_size("a reply address", to.address.len(), MAX_KEY)?;
+        }
         check_size("a message's key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)
     }
 }

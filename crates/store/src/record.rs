@@ -7,6 +7,7 @@ use steadfast_engine::{Head, Record, StepId, Task, Time};
 use crate::error::{Error, Kind};
 use crate::id::{AuditId, NodeId, TaskId};
 use crate::outbox::Outgoing;
+use crate::reply::{ArrivalId, ReplyPlace};
 use crate::{MAX_ENVELOPE, MAX_KEY, MAX_PAYLOAD, MAX_SCHEDULE};
 
 /// Bytes that the store does not look into.
@@ -39,6 +40,17 @@ pub struct Submission {
     pub messages: Vec<Outgoing>,
     /// Outputs of steps that are over as it begins, and lists. Most have none.
     pub outputs: Vec<(StepId, Payload)>,
+    /// What few submissions have.
+    pub more: Option<Box<SubmissionMore>>,
+}
+
+/// What few submissions have: who is replied to, and the row that it was handed in by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubmissionMore {
+    /// To whom the task replies.
+    pub reply: Option<ReplyPlace>,
+    /// The row that it was handed in by: it goes in the same write, and without it nothing is stored.
+    pub arrival: Option<ArrivalId>,
 }
 
 impl Submission {
@@ -50,6 +62,9 @@ impl Submission {
         check_size("an input", self.input.len(), MAX_PAYLOAD)?;
         check_size("a key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY)?;
         self.outputs.iter().try_for_each(|(_, output)| check_size("an output", output.len(), MAX_PAYLOAD))?;
+        if let Some(reply) = self.more.as_ref().and_then(|more| more.reply.as_ref()) {
+            check_size("a reply address", reply.address.len(), MAX_KEY)?;
+        }
         self.messages.iter().try_for_each(Outgoing::check)
     }
 }
@@ -65,6 +80,10 @@ pub enum Submitted {
     OtherInput(TaskId),
     /// A task of this very id is there: this submission was stored before.
     Again,
+    /// So many messages wait for those whom it would reply to, which is too many. Nothing was stored.
+    QueueFull(u64),
+    /// The row that it was handed in by is not there any more: somebody else has taken it. Nothing was stored.
+    Gone,
 }
 
 /// A task as it is stored.
@@ -113,6 +132,8 @@ pub struct Claimed {
     pub owner_died: bool,
     /// Its unread mail, oldest first.
     pub mail: Vec<Mail>,
+    /// What is kept at [`StepId::OF_REPLIES`]: to whom it replies.
+    pub reply: Option<Payload>,
 }
 
 /// Mail's place among all mail of its task: it only grows.

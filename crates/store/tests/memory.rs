@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::conformance::{HandClock, Harness, block_on};
-use steadfast_store::{Memory, Nodes as _};
+use steadfast_store::{Arrival, Memory, Nodes as _};
 
 struct InMemory {
     clock: HandClock,
@@ -29,6 +29,10 @@ impl Harness for InMemory {
 
     fn advance(&self, time: Duration) {
         self.clock.advance(time);
+    }
+
+    fn hand_in(&self, arrival: Arrival) {
+        self.store.hand_in(arrival);
     }
 }
 

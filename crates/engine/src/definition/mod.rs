@@ -62,6 +62,9 @@ impl StepId {
         }
     }
 
+    /// The place beyond all steps where it is stored to whom a task replies, and how much it has told.
+    pub const OF_REPLIES: Self = Self(60_000);
+
     /// A place beyond all steps, where the input is stored that a step has in the place of the task's.
     #[must_use]
     pub const fn of_input(step: Self) -> Self {

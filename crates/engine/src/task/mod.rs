@@ -97,9 +97,32 @@ pub enum Cause {
         /// Why.
         why: Arc<str>,
     },
+    /// It could not be taken: it was handed in where nobody could say no, and nothing of it was begun.
+    NotTaken {
+        /// Why, in words.
+        why: Arc<str>,
+    },
 }
 
 impl Task {
+    /// A task that could not be taken: it has no steps, and rests in an operator's hands with the reason.
+    #[must_use]
+    pub fn not_taken(why: Arc<str>) -> Self {
+        let ending = Ending { end: End::Fail, cause: Cause::NotTaken { why }, drained: true };
+        let head = Head {
+            state: TaskState::Failed,
+            deadline: None,
+            no_return: false,
+            ending: Some(ending),
+            running: 0,
+            ready: 0,
+            resting: 0,
+            open: 0,
+            more: None,
+        };
+        Self { head, steps: Vec::new(), items: Items::default() }
+    }
+
     /// A task at its submission: everything is pending.
     #[must_use]
     pub fn new(definition: &Definition, now: Time) -> Self {

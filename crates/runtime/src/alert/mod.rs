@@ -88,6 +88,10 @@ pub enum AlertKind {
     Throttled,
     /// Its calls take too long to succeed.
     SlowSuccess,
+    /// A queue of replies fills, since nobody reads it.
+    ReplyQueue,
+    /// A transaction of another program has held the store for long.
+    StoreHeld,
     /// One that a newer version wrote.
     #[serde(other)]
     Other,
@@ -112,6 +116,8 @@ impl AlertKind {
             Self::Retries => "retries",
             Self::Throttled => "throttled",
             Self::SlowSuccess => "slow-success",
+            Self::ReplyQueue => "reply-queue",
+            Self::StoreHeld => "store-held",
             Self::Other => "other",
         }
     }
@@ -129,7 +135,14 @@ pub enum AlertState {
 
 impl Alert {
     /// An alert about nothing in particular yet.
-    fn new(kind: AlertKind, state: AlertState, at: Time, node: NodeId, words: &str, advice: &str) -> Self {
+    pub(crate) fn new(
+        kind: AlertKind,
+        state: AlertState,
+        at: Time,
+        node: NodeId,
+        words: &str,
+        advice: &str,
+    ) -> Self {
         Self {
             id: AlertId::fresh(),
             kind,
@@ -152,7 +165,7 @@ impl Alert {
         // JSON, so that rows can be read and a later version can add to it. Nothing of these types fails to be written.
         let body = serde_json::to_vec(self).map(Payload::from).unwrap_or_default();
         let key = key.filter(|key| key.len() <= MAX_KEY).map(Arc::from);
-        Outgoing { task: self.task, kind: OutboxKind::Alert, key, body }
+        Outgoing { task: self.task, kind: OutboxKind::Alert, key, body, to: None }
     }
 
     pub(crate) fn of_message(body: &[u8]) -> Result<Self, serde_json::Error> {

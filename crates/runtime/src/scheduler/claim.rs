@@ -89,7 +89,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Takes a claimed task in, and goes on from where it was; `None` if it is nobody's here.
     pub(super) fn adopt(&mut self, claimed: Claimed) -> Option<()> {
-        let Claimed { stored, owner_died, mail } = claimed;
+        let Claimed { stored, owner_died, mail, reply } = claimed;
         let id = stored.id;
         if stored.owner != Some(self.shared.lease.node()) {
             return None;
@@ -105,7 +105,7 @@ impl<S: Store> Scheduler<S> {
         let now = self.shared.now();
         // One at rest that somebody has written to is counted like the others, until it rests again.
         self.open += u64::from(stored.task.state().is_at_rest());
-        let mut owned = Owned::new(workflow, stored);
+        let mut owned = Owned::new(workflow, stored).replying(reply.as_ref());
         // An answer that came by mail counts, also if whoever sent it is dead.
         mail.iter().for_each(|mail| owned.take_in(mail));
         if let Some(doubt) = self.doubts.remove(&id) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::{Dispatch, Event};
-use steadfast_store::{Error, Mail, Store, Stored, TaskId};
+use steadfast_engine::{Dispatch, Event, StepId};
+use steadfast_store::{Error, Mail, Payload, PayloadKey, Store, Stored, TaskId};
 
 use super::owned::{Happening, Owned};
 use super::{Inbox, Scheduler};
@@ -25,8 +25,8 @@ pub(crate) struct Doubt {
     number: u64,
 }
 
-/// Tasks as they are, and mail for them.
-pub(crate) type Reread = (Vec<Option<Stored>>, Vec<Mail>);
+/// Tasks as they are, with to whom they reply, and mail for them.
+pub(crate) type Reread = (Vec<(Option<Stored>, Option<Payload>)>, Vec<Mail>);
 
 impl Doubt {
     /// A task whose write failed. Places at services are not held in doubt.
@@ -73,8 +73,10 @@ impl<S: Store> Scheduler<S> {
         let (wanted, mailed, asked) = (tasks.clone(), tasks.clone(), self.last_doubt);
         let asking = async move {
             shared.clock.sleep(after).await;
-            let read = shared.store.read(wanted).await?;
-            Ok((read, shared.store.unread_of(mailed).await?))
+            let places = wanted.iter().map(|task| PayloadKey { task: *task, step: Some(StepId::OF_REPLIES) });
+            let read = shared.store.read(wanted.clone()).await?;
+            let replies = shared.store.payloads(places.collect()).await?;
+            Ok((read.into_iter().zip(replies).collect(), shared.store.unread_of(mailed).await?))
         };
         self.asked.ask(asking, move |read| Inbox::Reread(tasks, asked, read));
     }
@@ -87,7 +89,8 @@ impl<S: Store> Scheduler<S> {
                     if self.doubts.get(task).is_some_and(|doubt| doubt.number <= asked)
                         && let Some(doubt) = self.doubts.remove(task)
                     {
-                        self.resolve(*task, doubt, stored, &mail);
+                        let (stored, reply) = stored;
+                        self.resolve(*task, doubt, stored.map(|stored| (stored, reply)), &mail);
                     }
                 }
             }
@@ -99,8 +102,14 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Goes on with a task as the store has it, if it is still this node's.
-    fn resolve(&mut self, id: TaskId, mut doubt: Doubt, stored: Option<Stored>, mail: &[Mail]) {
-        let Some(stored) = stored else { return };
+    fn resolve(
+        &mut self,
+        id: TaskId,
+        mut doubt: Doubt,
+        stored: Option<(Stored, Option<Payload>)>,
+        mail: &[Mail],
+    ) {
+        let Some((stored, reply)) = stored else { return };
         let at_rest = stored.task.state().is_at_rest();
         // One at rest is this node's for as long as it has mail that was not acted on.
         let mine = stored.owner == Some(self.shared.lease.node())
@@ -110,6 +119,7 @@ impl<S: Store> Scheduler<S> {
             self.shared.watchers.written(id, workflow, (&stored.task, None), &[], true);
             // What was told with it may have been stored too.
             self.shared.outbox.wake();
+            self.shared.replies.changed();
         }
         if !mine {
             for happening in doubt.waiting {
@@ -118,7 +128,7 @@ impl<S: Store> Scheduler<S> {
             return;
         }
         let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return self.unknown(&stored) };
-        let mut owned = Owned::new(workflow, stored);
+        let mut owned = Owned::new(workflow, stored).replying(reply.as_ref());
         let now = self.shared.now();
         mail.iter().filter(|mail| mail.task == id).for_each(|mail| owned.take_in(mail));
         if doubt.claimed {

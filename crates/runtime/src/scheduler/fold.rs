@@ -264,6 +264,8 @@ impl<S: Store> Scheduler<S> {
             self.watch_the_time(id, owned);
             return;
         }
+        let (folded, replies) = self.reply(id, owned, folded);
+        let tells_back = !replies.is_empty();
         let steps = folded.changed.iter().map(|step| (*step, owned.task.step(*step).clone())).collect();
         // What was asked of it before it comes to rest is still acted on, and a signal that came before its timeout.
         let minds_mail = folded.minds_mail || owned.task.state().is_at_rest();
@@ -277,7 +279,13 @@ impl<S: Store> Scheduler<S> {
             mail_read: folded.mail_read,
             hold,
             parked_on: parked_on.clone(),
-            messages: of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
+            messages: match tells_back {
+                false => of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
+                true => {
+                    let alerts = of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices);
+                    alerts.into_iter().chain(replies).collect()
+                }
+            },
             audits: folded.audits.clone(),
         };
         owned.saving = Some(Box::new(Saving {
@@ -288,6 +296,7 @@ impl<S: Store> Scheduler<S> {
             releases: hold != Hold::Keep,
             parks: parked_on.is_some(),
             tells: !folded.notices.is_empty(),
+            replies: tells_back,
             audits: folded.audits,
         }));
         self.out.write(write);

@@ -12,6 +12,7 @@ mod gate;
 mod let_go;
 mod owned;
 mod park;
+mod reply;
 mod save;
 mod submit;
 
@@ -199,7 +200,7 @@ impl<S: Store> Scheduler<S> {
                 look_at = now + self.shared.settings.look_every;
                 self.look();
             }
-            if !self.shared.lease.holds() && !self.is_stopping() {
+            if !self.shared.may_act() && !self.is_stopping() {
                 self.lapse();
             }
             self.fire_timers();

@@ -7,6 +7,7 @@ use steadfast_engine::{Dispatch, Event, Fan, Record, StepId, StepState, Task, Ta
 use steadfast_store::{Audit, AuditId, MAX_PAYLOAD, Mail, MailId, Payload, Stored};
 
 use crate::message::Request;
+use crate::reply::Replying;
 use crate::service::Service;
 use crate::workflow::{Known, Workflow};
 
@@ -49,6 +50,8 @@ pub(crate) struct Owned {
     pub(super) saving: Option<Box<Saving>>,
     /// Conditions that are being read for: what they say comes to this copy.
     pub(super) judging: u32,
+    /// To whom it replies, and how much it has told.
+    pub(super) reply: Option<Box<Replying>>,
 }
 
 /// A write that is under way.
@@ -65,6 +68,8 @@ pub(crate) struct Saving {
     pub(super) parks: bool,
     /// Whether somebody is told of it.
     pub(super) tells: bool,
+    /// Whether whoever submitted it is.
+    pub(super) replies: bool,
     /// What operators have asked for, and what becomes of it.
     pub(super) audits: Vec<Audit>,
 }
@@ -83,7 +88,14 @@ impl Owned {
             waiting: VecDeque::new(),
             saving: None,
             judging: 0,
+            reply: None,
         }
+    }
+
+    /// The same, replying to whom it did before.
+    pub(super) fn replying(self, kept: Option<&Payload>) -> Self {
+        let reply = kept.and_then(|kept| Replying::unpack(kept)).map(Box::new);
+        Self { reply, ..self }
     }
 
     pub(crate) fn workflow(&self) -> &Workflow {

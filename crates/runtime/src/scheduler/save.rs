@@ -125,6 +125,9 @@ impl<S: Store> Scheduler<S> {
         if saving.tells {
             self.shared.outbox.wake();
         }
+        if saving.replies {
+            self.shared.replies.changed();
+        }
         self.shared.operators.told(saving.audits);
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
@@ -202,7 +205,7 @@ impl<S: Store> Scheduler<S> {
         if self.cut_off.is_some() {
             self.too_late.push((id, dispatch.step, dispatch.attempt));
         }
-        if self.cut_off.is_some() || !self.shared.lease.holds() {
+        if self.cut_off.is_some() || !self.shared.may_act() {
             self.free_place_of(id, owned, &dispatch);
             return;
         }

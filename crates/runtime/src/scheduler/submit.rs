@@ -12,7 +12,9 @@ use super::fold::Folded;
 use super::owned::{Happening, Owned};
 use crate::alert::of_task;
 use crate::error::{Error, ErrorKind};
+use crate::extra::Extra;
 use crate::node::Start;
+use crate::reply::{ReplyTo, Replying};
 use crate::watch::{Told, What};
 use crate::workflow::{Known, Workflow};
 
@@ -25,6 +27,8 @@ pub(crate) struct NewTask {
     pub(crate) workflow: Arc<Workflow>,
     pub(crate) input: Payload,
     pub(crate) start: Start,
+    /// What few submissions have.
+    pub(crate) extra: Option<Box<Extra>>,
     pub(crate) told: oneshot::Sender<Result<(TaskId, bool), Error>>,
 }
 
@@ -36,6 +40,10 @@ pub(crate) struct Submitting {
     workflow: Arc<str>,
     /// When it starts, if that is later.
     start_at: Option<Time>,
+    /// Whether somebody else has written it into the store, or has chosen its id.
+    handed_in: bool,
+    /// To whom it replies.
+    address: Option<ReplyTo>,
 }
 
 impl Submitting {
@@ -73,15 +81,31 @@ impl<S: Store> Scheduler<S> {
         let here = start_at.is_none()
             && self.owned.len() + self.submitting.len() < self.shared.settings.most_owned
             && self.shared.lease.holds();
-        let (task, messages, outputs, owned) = match here {
+        let mut replying = new.extra.as_ref().and_then(|extra| {
+            Some(Box::new(Replying::new(extra.reply_to.as_ref()?, extra.correlation.clone())))
+        });
+        let name = new.workflow.name();
+        let received = replying.as_mut().map(|replying| replying.received(new.id, name));
+        let (task, mut messages, mut owned) = match here {
             true => {
-                let (owned, mut folded) = self.begin(&new, task);
-                let outputs = std::mem::take(&mut folded.outputs);
+                let (owned, folded) = self.begin(&new, task);
                 let messages = of_task(&self.shared, new.id, &owned.workflow, &owned.task, &folded.notices);
-                (owned.task.clone(), messages, outputs, Some((owned, folded)))
+                (owned.task.clone(), messages, Some((owned, folded)))
             }
-            false => (task, Vec::new(), Vec::new(), None),
+            false => (task, Vec::new(), None),
         };
+        messages.extend(received);
+        if let (Some(replying), Some((owned, folded))) = (&mut replying, &mut owned) {
+            messages.extend(self.tells(new.id, owned, replying, folded));
+            owned.reply = Some(replying.clone());
+        }
+        let outputs =
+            owned.as_mut().map(|(_, folded)| std::mem::take(&mut folded.outputs)).unwrap_or_default();
+        let more = self.more(replying.as_deref(), new.extra.as_deref());
+        // Whoever has chosen the id may have submitted it before.
+        let handed_in =
+            new.extra.as_ref().is_some_and(|extra| extra.task.is_some() || extra.arrival.is_some());
+        let address = new.extra.as_ref().and_then(|extra| extra.reply_to.clone());
         self.open += 1;
         self.out.submit(Submission {
             id: new.id,
@@ -96,9 +120,11 @@ impl<S: Store> Scheduler<S> {
             owner: owned.is_some().then(|| self.shared.lease.node()),
             messages,
             outputs,
+            more,
         });
         let workflow = Arc::clone(new.workflow.name());
-        self.submitting.insert(new.id, Submitting { told: new.told, owned, workflow, start_at });
+        let submitting = Submitting { told: new.told, owned, workflow, start_at, handed_in, address };
+        self.submitting.insert(new.id, submitting);
     }
 
     /// The task as its owner begins with it.
@@ -115,6 +141,7 @@ impl<S: Store> Scheduler<S> {
             waiting: [Happening::of(Event::Claimed)].into(),
             saving: None,
             judging: 0,
+            reply: None,
         };
         let folded = self.fold(new.id, &mut owned);
         (owned, folded)
@@ -153,13 +180,24 @@ impl<S: Store> Scheduler<S> {
 
     fn settle(&mut self, id: TaskId, stored: Submitted) {
         let Some(submitting) = self.submitting.remove(&id) else { return };
-        let Submitting { told, owned, workflow, start_at } = submitting;
+        let Submitting { told, owned, workflow, start_at, handed_in, address } = submitting;
         let answer = match stored {
+            // It was handed in twice: the task goes its way.
+            Submitted::Again if handed_in => Ok((id, false)),
+            Submitted::Gone => Err(ErrorKind::TakenElsewhere.into()),
+            Submitted::QueueFull(waiting) => {
+                self.shared.replies.changed();
+                let address = address.as_ref().map(ReplyTo::to_string).unwrap_or_default();
+                Err(ErrorKind::QueueFull { address, waiting }.into())
+            }
             Submitted::New | Submitted::Again => Ok((id, true)),
             Submitted::Seen(first) => Ok((first, false)),
             Submitted::OtherInput(first) => Err(ErrorKind::OtherInput(first).into()),
         };
         let is_new = matches!(answer, Ok((_, true)));
+        if is_new && address.is_some() {
+            self.shared.replies.changed();
+        }
         if is_new {
             self.shared.watchers.tell(Told { task: id, workflow, what: What::Submitted });
             // Only what is submitted here: whoever submits waits for the end, most often.

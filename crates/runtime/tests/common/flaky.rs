@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
-    Kept, Kind, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind,
-    Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules,
-    Sent, Settled, Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
+    Error, Filter, Handed, HandedReplies, Intake, Kept, Kind, Listed, Listing, Mail, Mailbox, Memory,
+    Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
+    PayloadKey, Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled,
+    Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -353,5 +354,53 @@ impl<S: Store + Clone> Nodes for Flaky<S> {
     }
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
         flaky!(self, leave, self.store.leave(node))
+    }
+}
+
+impl<S: Store + Clone> Replies for Flaky<S> {
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
+        flaky!(self, take_replies, self.store.take_replies(address, most, hold))
+    }
+
+    fn settle_replies(
+        &self,
+        batch: Vec<(ReplyId, Settled)>,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        flaky!(self, settle_replies, self.store.settle_replies(batch))
+    }
+
+    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send {
+        self.store.reply_queues()
+    }
+}
+
+impl<S: Store + Clone> Intake for Flaky<S> {
+    fn has_outsiders(&self) -> bool {
+        self.store.has_outsiders()
+    }
+
+    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.store.version()
+    }
+
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send {
+        flaky!(self, arrivals, self.store.arrivals(behind, most))
+    }
+
+    fn held_up(&self) -> Duration {
+        self.store.held_up()
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.store.is_held_up()
     }
 }

@@ -31,7 +31,8 @@ impl Bench {
         };
         let clock = Arc::new(Clock::new(wall, Time::from_millis(0)));
         let owner = File::create(folder.join("owner")).unwrap();
-        let writer = Writer::new(connection, owner, clock, Time::from_millis(0), Arc::default());
+        let counts = Counts { commits: Arc::default(), held: Arc::new(Held::new()) };
+        let writer = Writer::new(connection, owner, clock, Time::from_millis(0), counts);
         Self { writer, broken, folder }
     }
 
@@ -90,7 +91,7 @@ fn a_job_that_fails_is_rolled_back_alone() {
     });
     assert_eq!(bench.group(vec![writes(1, 0), half, writes(3, 0)]), [OK, LOST, OK]);
     assert_eq!(bench.done(), [1, 3]);
-    assert_eq!(bench.writer.commits.load(Ordering::SeqCst), 1);
+    assert_eq!(bench.writer.counts.commits.load(Ordering::SeqCst), 1);
 }
 
 #[test]
@@ -124,9 +125,9 @@ fn a_failed_commit_acknowledges_nobody_and_the_next_one_works() {
     bench.writer.connection.execute_batch(late).unwrap();
     let breaks = job(|connection, _| connection.execute("INSERT INTO late VALUES (99)", []).map(drop));
     assert_eq!(bench.group(vec![writes(1, 0), breaks, writes(2, 0)]), [LOST; 3]);
-    assert_eq!((bench.done(), bench.writer.commits.load(Ordering::SeqCst)), (vec![], 0));
+    assert_eq!((bench.done(), bench.writer.counts.commits.load(Ordering::SeqCst)), (vec![], 0));
     assert_eq!(bench.group(vec![writes(1, 0), writes(2, 0)]), [OK, OK]);
-    assert_eq!((bench.done(), bench.writer.commits.load(Ordering::SeqCst)), (vec![1, 2], 1));
+    assert_eq!((bench.done(), bench.writer.counts.commits.load(Ordering::SeqCst)), (vec![1, 2], 1));
 }
 
 /// SQLite can end the transaction within a job: then all of the group is gone, whatever came before and after.

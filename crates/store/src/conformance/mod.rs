@@ -10,12 +10,14 @@ pub mod audit;
 pub mod bulk;
 pub mod circuit;
 pub mod claim;
+pub mod intake;
 pub mod list;
 pub mod mail;
 pub mod node;
 pub mod outbox;
 pub mod overdue;
 pub mod parked;
+pub mod reply;
 pub mod schedule;
 pub mod submit;
 pub mod wait;
@@ -32,8 +34,8 @@ use std::time::Duration;
 use steadfast_engine::{Definition, Event, Head, Step, StepId, Task, Time, decide};
 
 use crate::{
-    Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored, Submission,
-    Submitted, TaskId, Tasks as _, Write, Written,
+    Arrival, Claimed, Guard, Mailbox as _, Message, NodeId, Nodes as _, Payload, Posted, Store, Stored,
+    Submission, Submitted, TaskId, Tasks as _, Write, Written,
 };
 
 /// A fresh store, and its time in the test's hands.
@@ -46,6 +48,9 @@ pub trait Harness {
 
     /// Lets time pass, by the store's clock.
     fn advance(&self, time: Duration);
+
+    /// Hands a submission in, as another program does.
+    fn hand_in(&self, arrival: Arrival);
 }
 
 /// Runs the whole suite on a store: an expression that makes a fresh [`Harness`].
@@ -90,6 +95,12 @@ macro_rules! conformance {
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,
             time_never_goes_back);
+        $crate::conformance_of!($harness; reply: of_a_task_one_reply_at_a_time_is_handed_out,
+            a_reply_that_is_to_come_again_keeps_its_place, a_reply_is_stored_with_its_write_and_what_that_has_stored,
+            news_that_nobody_has_had_give_way_to_the_next, where_too_many_wait_no_more_submissions_are_taken,
+            who_claims_a_task_knows_to_whom_it_replies);
+        $crate::conformance_of!($harness; intake: what_is_handed_in_is_found_in_its_order,
+            what_is_handed_in_becomes_one_task, what_is_handed_in_under_a_key_that_was_seen_is_told_apart);
     };
 }
 
@@ -192,6 +203,7 @@ pub(crate) fn submission(number: u128, now: Time) -> Submission {
         owner: None,
         messages: Vec::new(),
         outputs: Vec::new(),
+        more: None,
     }
 }
 

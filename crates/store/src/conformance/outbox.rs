@@ -10,7 +10,7 @@ use crate::{
 const HOLD: Duration = Duration::from_secs(30);
 
 fn about(task: Option<u128>, words: &str) -> Outgoing {
-    Outgoing { task: task.map(id), kind: OutboxKind::Alert, key: None, body: bytes(words) }
+    Outgoing { task: task.map(id), kind: OutboxKind::Alert, key: None, body: bytes(words), to: None }
 }
 
 fn keyed(key: &str, words: &str) -> Outgoing {

@@ -103,6 +103,7 @@ impl World {
             owner: None,
             messages: Vec::new(),
             outputs: Vec::new(),
+            more: None,
         });
         for node in NODES {
             shelf.leases.insert(node, now + LEASE);

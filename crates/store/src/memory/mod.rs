@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod explorer;
 mod outbox;
+mod reply;
 mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +24,7 @@ use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
     Stored, Submission, Submitted,
 };
+use crate::reply::{Arrival, ArrivalId};
 use crate::write::{Write, Written};
 use crate::{AuditLog, Bulks, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
@@ -31,6 +33,8 @@ use crate::{AuditLog, Bulks, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue,
 pub struct Memory {
     clock: Arc<dyn Fn() -> Time + Send + Sync>,
     shelf: Arc<Mutex<Shelf>>,
+    /// Whether somebody else may hand submissions in.
+    open_to_others: bool,
 }
 
 /// Namespace, workflow and key: under one of these a task runs once.
@@ -53,6 +57,11 @@ struct Shelf {
     schedules: BTreeMap<Arc<str>, Schedule>,
     audits: BTreeMap<AuditId, Audited>,
     bulks: BTreeMap<AuditId, (Bulk, Vec<TaskId>)>,
+    replies: reply::Replies,
+    /// Submissions that others have handed in.
+    arrivals: BTreeMap<ArrivalId, Arrival>,
+    /// How often somebody has handed something in.
+    handed_in: u64,
     /// What operators have asked for by mail.
     asked: BTreeSet<AuditId>,
     /// The last versions of schedules that were removed.
@@ -65,7 +74,7 @@ struct Shelf {
 impl Memory {
     /// An empty store, on this clock.
     pub fn new(clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        Self { clock: Arc::new(clock), shelf: Arc::default() }
+        Self { clock: Arc::new(clock), shelf: Arc::default(), open_to_others: false }
     }
 
     /// All tasks that it holds, for tests.

@@ -51,7 +51,7 @@ impl Slot {
 
 impl Messages {
     pub(super) fn send(&mut self, message: Outgoing, now: Time) -> Sent {
-        let Outgoing { task, kind, key, body } = message;
+        let Outgoing { task, kind, key, body, to: _ } = message;
         if let Some(seen) = key.as_ref().and_then(|key| self.keys.get(key)) {
             return Sent::Seen(*seen);
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use steadfast_engine::Time;
+use steadfast_engine::{StepId, Time};
 
 use super::Shelf;
 use crate::audit::{Audit, Audited};
@@ -25,7 +25,16 @@ pub(super) enum Check {
 
 impl Shelf {
     pub(super) fn submit(&mut self, new: Submission) -> Submitted {
-        if self.tasks.contains_key(&new.id) {
+        let more = new.more.clone().unwrap_or_default();
+        if more.arrival.is_some_and(|arrival| !self.arrivals.contains_key(&arrival)) {
+            return Submitted::Gone;
+        }
+        if let Some(there) = self.tasks.get(&new.id) {
+            let input = self.payloads.get(&PayloadKey { task: new.id, step: None });
+            if more.arrival.is_some() && (there.workflow != new.workflow || input != Some(&new.input)) {
+                return Submitted::OtherInput(new.id);
+            }
+            self.taken(more.arrival);
             return Submitted::Again;
         }
         let place = new
@@ -34,11 +43,21 @@ impl Shelf {
             .map(|key| (Arc::clone(&new.namespace), Arc::clone(&new.workflow), Arc::clone(key)));
         if let Some(first) = place.as_ref().and_then(|place| self.keys.get(place)).copied() {
             let input = self.payloads.get(&PayloadKey { task: first, step: None });
-            return match input == Some(&new.input) {
-                true => Submitted::Seen(first),
-                false => Submitted::OtherInput(first),
-            };
+            if input != Some(&new.input) {
+                return Submitted::OtherInput(first);
+            }
+            self.taken(more.arrival);
+            return Submitted::Seen(first);
         }
+        if let Some(reply) = &more.reply {
+            let waiting = self.replies.waiting(&reply.address);
+            if waiting >= reply.most {
+                return Submitted::QueueFull(waiting);
+            }
+            let place = PayloadKey { task: new.id, step: Some(StepId::OF_REPLIES) };
+            self.payloads.insert(place, Arc::clone(&reply.kept));
+        }
+        self.taken(more.arrival);
         if let Some(place) = place {
             self.keys.insert(place, new.id);
         }
@@ -66,9 +85,7 @@ impl Shelf {
             submitted_at: self.now,
         };
         self.tasks.insert(stored.id, stored);
-        for message in new.messages {
-            self.outbox.send(message, self.now);
-        }
+        new.messages.into_iter().for_each(|message| self.tell(message));
         Submitted::New
     }
 
@@ -133,7 +150,8 @@ impl Shelf {
             stored.epoch += 1;
             stored.parked_on = None;
             let owner_died = stored.owner.replace(node).is_some();
-            Some(Claimed { stored: stored.clone(), owner_died, mail })
+            let reply = self.payloads.get(&PayloadKey { task: id, step: Some(StepId::OF_REPLIES) }).cloned();
+            Some(Claimed { stored: stored.clone(), owner_died, mail, reply })
         };
         free.into_iter().filter_map(claim).collect()
     }
@@ -172,9 +190,7 @@ impl Shelf {
         for (step, output) in write.outputs {
             self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
         }
-        for message in write.messages {
-            self.outbox.send(message, now);
-        }
+        write.messages.into_iter().for_each(|message| self.tell(message));
         write.audits.into_iter().for_each(|audit| self.log(audit));
         if has_entry {
             self.history.entry(id).or_default().push(entry);

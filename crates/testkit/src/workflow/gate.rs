@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 use steadfast_store::{
-    Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
-    Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind,
-    Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules,
-    Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
+    Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Memory, Message,
+    NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey,
+    Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
 #[derive(Clone)]
@@ -240,5 +241,53 @@ impl Nodes for Gate {
 
     fn leave(&self, node: NodeId) -> impl Future<Output = Result<(), Error>> + Send {
         self.pass(false, self.store.leave(node))
+    }
+}
+
+impl Replies for Gate {
+    fn take_replies(
+        &self,
+        address: Arc<str>,
+        most: usize,
+        hold: Duration,
+    ) -> impl Future<Output = Result<HandedReplies, Error>> + Send {
+        self.pass(true, self.store.take_replies(address, most, hold))
+    }
+
+    fn settle_replies(
+        &self,
+        batch: Vec<(ReplyId, Settled)>,
+    ) -> impl Future<Output = Result<usize, Error>> + Send {
+        self.pass(true, self.store.settle_replies(batch))
+    }
+
+    fn reply_queues(&self) -> impl Future<Output = Result<Vec<ReplyQueue>, Error>> + Send {
+        self.pass(false, self.store.reply_queues())
+    }
+}
+
+impl Intake for Gate {
+    fn has_outsiders(&self) -> bool {
+        self.store.has_outsiders()
+    }
+
+    fn version(&self) -> impl Future<Output = Result<u64, Error>> + Send {
+        self.pass(false, self.store.version())
+    }
+
+    fn arrivals(
+        &self,
+        behind: Option<ArrivalId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Arrival>, Error>> + Send {
+        self.pass(false, self.store.arrivals(behind, most))
+    }
+
+    fn held_up(&self) -> Duration {
+        self.store.held_up()
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.store.is_held_up()
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn cause(cause: &Cause, task: &Task, name: impl Fn(StepId) -> String)
         }
         Cause::Deadline => "its deadline has passed".to_owned(),
         Cause::Cancelled { by, why } => format!("cancelled by {by}: {why}"),
+        Cause::NotTaken { why } => format!("it could not be taken: {why}"),
     }
 }
 
