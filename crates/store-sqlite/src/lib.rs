@@ -13,12 +13,16 @@
 mod answer;
 mod aside;
 mod audit;
+mod backup;
+mod beside;
 mod bulk;
+mod calm;
 mod circuit;
 mod clock;
 mod codec;
 mod drive;
 mod error;
+mod house;
 mod job;
 mod list;
 mod mail;
@@ -29,14 +33,18 @@ mod outbox;
 mod parked;
 mod queue;
 mod reader;
+mod retention;
 mod schedule;
 mod task;
+mod verify;
+mod whole;
 mod write;
 mod writer;
 
 use std::fmt;
 use std::future::{Future, ready};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -52,6 +60,8 @@ use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::reader::Reader;
 
+pub use verify::verify_file;
+
 /// About what an item of a batch takes beside its payloads, in bytes.
 const ROWS: usize = 512;
 
@@ -65,6 +75,8 @@ pub struct Sqlite {
 /// Its parts are dropped in this order: who closes the file last must be the one that may write it.
 struct Inner {
     reader: Reader,
+    keeper: OnceLock<Reader>,
+    path: PathBuf,
     drive: Drive,
     clock: Arc<Clock>,
     commits: Arc<AtomicU64>,

@@ -8,7 +8,7 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, from 1.
-const MIGRATIONS: [&str; 6] = [
+pub(crate) const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/0001.sql"),
     include_str!("../migrations/0002.sql"),
     include_str!("../migrations/0003.sql"),

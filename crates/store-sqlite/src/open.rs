@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -81,12 +81,19 @@ fn open(
     let reader = reader(&file).map_err(failed)?;
     let (clock, commits) = (Arc::new(Clock::new(wall, reserved)), Arc::new(AtomicU64::new(0)));
     let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, Arc::clone(&commits));
-    let inner = Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits };
+    let inner = Inner {
+        reader: Reader::new(reader),
+        keeper: OnceLock::new(),
+        path: file,
+        drive: drive(writer)?,
+        clock,
+        commits,
+    };
     Ok(Sqlite { inner: Arc::new(inner) })
 }
 
 /// A second connection, which cannot write.
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::default() - OpenFlags::SQLITE_OPEN_READ_WRITE - OpenFlags::SQLITE_OPEN_CREATE;
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     keep_statements(&connection)?;
@@ -122,7 +129,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Locks a file for its owner, who has called it by this name.
-fn lock(file: &Path, called: &Path) -> Result<File, Error> {
+pub(crate) fn lock(file: &Path, called: &Path) -> Result<File, Error> {
     let mut name = file.as_os_str().to_owned();
     name.push(".owner");
     let name = PathBuf::from(name);

@@ -14,7 +14,7 @@ use crate::write::{insert_step, ordinal};
 use crate::{mail, node, outbox};
 
 /// The place of the input among a task's payloads.
-const INPUT: i64 = -1;
+pub(crate) const INPUT: i64 = -1;
 /// The place of a task's deadline among its steps that are overdue.
 const DEADLINE: i64 = -1;
 

@@ -30,6 +30,10 @@ pub enum Kind {
     Owned,
     /// A batch that no store takes: an item beyond its limit.
     TooLarge,
+    /// A file of that name is there already.
+    Exists,
+    /// This store cannot do such a thing.
+    Unsupported,
 }
 
 impl Error {
