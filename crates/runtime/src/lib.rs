@@ -7,6 +7,7 @@
 //! - The **supervisor** looks for what is past its time, whoever owns it, and moves it on in one atomic write.
 //! - The **outbox** delivers what somebody has to be told: alerts, to the program's hooks and into the log.
 //! - **Schedules** begin recurring work: each run is a submission under a key of its own.
+//! - **Retention** removes tasks whose time is over, a few at a time; others copy and check the store when somebody asks.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
@@ -18,6 +19,7 @@ mod clock;
 mod error;
 mod find;
 mod handler;
+mod house;
 mod judge;
 mod lease;
 mod message;
@@ -42,6 +44,7 @@ pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use find::{Find, FoundTasks};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Work, blocking};
+pub use house::{BadLine, CleanedUp, Imported, VerifyReport};
 pub use message::{Operation, Request};
 pub use node::{New, Node, Start, Submitted};
 pub use pulse::{MAX_PROGRESS, Pulse};

@@ -17,6 +17,7 @@ use crate::bulk;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
+use crate::house;
 use crate::lease::{self, Lease};
 use crate::message::{Operation, Request};
 use crate::operate::Operators;
@@ -123,7 +124,9 @@ impl<S: Store> Node<S> {
         let supervisor = tokio::spawn(supervisor::watch(Arc::clone(&shared)));
         let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
         let bulks = tokio::spawn(bulk::watch(Arc::clone(&shared)));
-        let loops = [&lease, &supervisor, &circuits, &schedules, &bulks].map(JoinHandle::abort_handle);
+        let house = tokio::spawn(house::watch(Arc::clone(&shared)));
+        let loops =
+            [&lease, &supervisor, &circuits, &schedules, &bulks, &house].map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -133,7 +136,7 @@ impl<S: Store> Node<S> {
         alert::listen(&shared);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks];
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks, house];
         Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch]) })
     }
 
@@ -399,7 +402,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 5],
+    loops: [AbortHandle; 6],
 }
 
 impl<S> Drop for Ends<S> {

@@ -67,11 +67,19 @@ pub enum Code {
     UnknownTimeZone,
     /// SF433: a schedule that does not exist.
     UnknownSchedule,
+    /// SF441: a file of the backup's name is there already.
+    BackupExists,
+    /// SF442: the store cannot do such a thing.
+    Unsupported,
+    /// SF443: a file that is no export of tasks.
+    BadImport,
+    /// SF444: an export could not be written, or an import could not be read.
+    TransferFailed,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -97,6 +105,10 @@ impl Code {
         Self::BadSchedule,
         Self::UnknownTimeZone,
         Self::UnknownSchedule,
+        Self::BackupExists,
+        Self::Unsupported,
+        Self::BadImport,
+        Self::TransferFailed,
     ];
 
     /// As it is written.
@@ -128,6 +140,10 @@ impl Code {
             Self::BadSchedule => "SF431",
             Self::UnknownTimeZone => "SF432",
             Self::UnknownSchedule => "SF433",
+            Self::BackupExists => "SF441",
+            Self::Unsupported => "SF442",
+            Self::BadImport => "SF443",
+            Self::TransferFailed => "SF444",
         }
     }
 }
@@ -219,6 +235,8 @@ fn code_of(kind: Kind) -> Code {
         Kind::Newer => Code::StoreNewer,
         Kind::Owned => Code::StoreOwned,
         Kind::TooLarge => Code::TooLarge,
+        Kind::Exists => Code::BackupExists,
+        Kind::Unsupported => Code::Unsupported,
         _ => Code::StoreUnavailable,
     }
 }
@@ -237,6 +255,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::NotActedOn { .. } => Code::NotActedOn,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
+            ErrorKind::BadImport { .. } => Code::BadImport,
+            ErrorKind::Transfer(_) => Code::TransferFailed,
             ErrorKind::BadSchedule { .. } => Code::BadSchedule,
             ErrorKind::UnknownSchedule(_) => Code::UnknownSchedule,
             _ => Code::StoreUnavailable,

@@ -75,6 +75,7 @@ mod context;
 mod engine;
 mod error;
 mod failure;
+mod house;
 mod operator;
 mod place;
 mod schedule;
@@ -91,6 +92,7 @@ pub use context::{Context, Seen};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use house::verify_file;
 pub use operator::{Ask, Asked, Operator, Plain, Retry, RetryUndo, Skip};
 pub use schedule::Schedule;
 pub use signal::Signal;
@@ -105,10 +107,11 @@ pub use steadfast_runtime::schedule::{
     Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
 };
 pub use steadfast_runtime::{
-    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BulkRecord, BulkState, BulkStatus,
-    CircuitRecord, Past, Service, Settings, Stats, Told, Wanted, What,
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BadLine, BulkRecord, BulkState,
+    BulkStatus, CircuitRecord, CleanedUp, Imported, Past, Service, Settings, Stats, Told, VerifyReport,
+    Wanted, What,
 };
-pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, TaskId};
+pub use steadfast_store::{Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, TaskId};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
 pub use task::{Outcome, Reason, Status, StepStatus, Task};
@@ -135,6 +138,8 @@ mod guide {
     struct LimitsAndFairness;
     #[doc = include_str!("../../../docs/guide/when-a-service-is-down.md")]
     struct WhenAServiceIsDown;
+    #[doc = include_str!("../../../docs/guide/backup-and-retention.md")]
+    struct BackupAndRetention;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

@@ -25,7 +25,10 @@ pub(crate) fn back_up(inner: &Inner, to: &Path, stop: &Stop) -> Result<BackedUp,
     let began = instant();
     refuse_existing(to)?;
     let calm = Calm::begin(inner)?;
-    give_way();
+    // A thread of the caller's is not ours to slow down.
+    if !inner.drive.is_by_caller() {
+        give_way();
+    }
     let part = Part::new(to)?;
     let copied = copy(&inner.path, &part.path, stop);
     let caught_up = calm.catch_up();
@@ -135,6 +138,7 @@ impl Drop for Part {
 
 /// The name is durable too.
 fn sync_folder(of: &Path) -> io::Result<()> {
-    let folder = of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder =
+        of.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     File::open(folder)?.sync_all()
 }

@@ -34,7 +34,8 @@ impl Retention for Sqlite {
     ) -> impl Future<Output = Result<Cleaned, Error>> + Send {
         async move {
             let keeper = self.inner.keeper()?;
-            let found = keeper.read(|transaction| retention::find(transaction, expired, behind, most)).await?;
+            let found =
+                keeper.read(|transaction| retention::find(transaction, expired, behind, most)).await?;
             if found.is_empty() {
                 return Ok(found.cleaned());
             }

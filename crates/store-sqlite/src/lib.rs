@@ -44,8 +44,8 @@ mod writer;
 use std::fmt;
 use std::future::{Future, ready};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use steadfast_engine::Time;

@@ -20,7 +20,8 @@ const MOST_TIME: Duration = Duration::from_millis(4);
 const MESSAGES: i64 = 10_000;
 
 /// By the primary key: ids begin with their time, so that what can be over comes first and no index is needed for it.
-const OVER: &str = "SELECT id, state >= 5 AND mail_last <= mail_read, key IS NOT NULL, revision, submitted_at_ms
+const OVER: &str =
+    "SELECT id, state >= 5 AND mail_last <= mail_read, key IS NOT NULL, revision, submitted_at_ms
     FROM steadfast_tasks WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
 const ENDED: &str = "SELECT at_ms FROM steadfast_history WHERE task = ? ORDER BY revision DESC LIMIT 1";
 const TOLD: &str = "SELECT task, number FROM steadfast_outbox INDEXED BY steadfast_outbox_over
@@ -70,9 +71,9 @@ pub(crate) fn find(
             continue;
         }
         let ended = ended(transaction, task)?.unwrap_or_else(|| time(row.get(4).unwrap_or(i64::MAX)));
-        if !expired.has(ended, row.get(2)?) {
-            let left = &mut found.cleaned.earliest_left;
-            *left = left.iter().copied().chain([ended]).min();
+        if let Some(over_in) = expired.over_in(ended, row.get(2)?) {
+            let next = &mut found.cleaned.next_in;
+            *next = next.iter().copied().chain([over_in]).min();
             continue;
         }
         found.tasks.push(Over { id: task, revision: row.get(3)?, messages: Vec::new() });

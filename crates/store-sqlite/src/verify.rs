@@ -122,9 +122,10 @@ fn step_columns(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<
             return Ok(found);
         }
         place += 1;
-        found.extend(step_column(row)?.map(|words| {
-            Finding::of_task(FindingKind::Column, task, format!("step {ordinal}: {words}"))
-        }));
+        found
+            .extend(step_column(row)?.map(|words| {
+                Finding::of_task(FindingKind::Column, task, format!("step {ordinal}: {words}"))
+            }));
     }
     Ok(found)
 }
@@ -189,7 +190,8 @@ pub fn verify_file(path: impl AsRef<Path>) -> Result<Verified, Error> {
         let words = format!("there is no file {}: name one that is there", path.display());
         return Err(Error::new(Kind::ReadOnly, words));
     }
-    let owner = PathBuf::from([path.as_os_str(), ".owner".as_ref()].into_iter().collect::<std::ffi::OsString>());
+    let owner =
+        PathBuf::from([path.as_os_str(), ".owner".as_ref()].into_iter().collect::<std::ffi::OsString>());
     // One that was never opened has none, and is given none.
     let _owner = if owner.is_file() { Some(open::lock(path, path)?) } else { None };
     let connection = open::reader(path).map_err(failed)?;

@@ -51,8 +51,9 @@ fn taken(transaction: &Connection, whole: &Whole) -> rusqlite::Result<Option<Bro
     if let Some(key) = &stored.key {
         let sql = "SELECT id FROM steadfast_tasks WHERE namespace = ? AND workflow = ? AND key = ?";
         let mut find = transaction.prepare_cached(sql)?;
-        let by =
-            find.query_row((&*stored.namespace, &*stored.workflow, &**key), |row| task_id(row, 0)).optional()?;
+        let by = find
+            .query_row((&*stored.namespace, &*stored.workflow, &**key), |row| task_id(row, 0))
+            .optional()?;
         if let Some(by) = by {
             return Ok(Some(key_taken(key, by)));
         }

@@ -12,9 +12,10 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId, Nodes as _,
-    Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put, Schedule,
-    Schedules as _, Settled, Submission, TaskId, Tasks as _, Write,
+    Audit, AuditId, AuditLog as _, Cleaned, Expired, Guard, Hold, MailId, Mailbox as _, Memory, Message,
+    NodeId, Nodes as _, Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey,
+    Put, Retention as _, Schedule, Schedules as _, Settled, Submission, TaskId, Tasks as _, Transfer as _,
+    Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -59,6 +60,7 @@ struct Both {
     handed: usize,
     again: usize,
     put: usize,
+    removed: u64,
     folder: Folder,
 }
 
@@ -95,6 +97,7 @@ impl Both {
             handed: 0,
             again: 0,
             put: 0,
+            removed: 0,
             folder,
         }
     }
@@ -325,6 +328,18 @@ impl Both {
         }
     }
 
+    /// What is over goes in both.
+    fn clean_up(&mut self) {
+        let expired =
+            |before| Expired { before, keys_before: Time::from_millis(before.as_millis() - 20_000) };
+        self.clock.advance(s(60));
+        let expired = expired(self.clock.now());
+        let reference = block_on(self.memory.clean_up(expired, None, 3)).unwrap();
+        let file = block_on(self.file.clean_up(expired, None, 3)).unwrap();
+        assert_eq!(Cleaned { took: Duration::ZERO, ..file }, reference);
+        self.removed += reference.removed;
+    }
+
     /// Everything that can be read of every task.
     fn compare(&mut self) {
         same!(self, overdue(None, 99));
@@ -338,6 +353,7 @@ impl Both {
             same!(self, owned(node));
             same!(self, unread(node, 99));
         }
+        same!(self, whole((1..12).map(TaskId::from_u128).collect::<Vec<_>>()));
         for id in (1..12).map(TaskId::from_u128) {
             same!(self, history(id));
             let keys = PLACES.map(|step| PayloadKey { task: id, step });
@@ -352,13 +368,16 @@ impl Both {
 #[test]
 fn the_file_and_the_reference_answer_alike() {
     let (mut moves, mut unparked, mut put) = (BTreeSet::new(), 0, 0);
-    let (mut handed, mut again) = (0, 0);
+    let (mut handed, mut again, mut removed) = (0, 0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
             both.operate();
         }
         both.compare();
+        both.clean_up();
+        both.compare();
+        removed += both.removed;
         moves.append(&mut both.moves);
         unparked += both.unparked;
         handed += both.handed;
@@ -377,6 +396,7 @@ fn the_file_and_the_reference_answer_alike() {
     }
     assert!(unparked > 20, "{unparked} were parked and claimed");
     assert!(handed > 400 && again > 100, "{handed} messages were handed out, {again} again");
+    assert!(removed > 0, "{removed} tasks were removed");
     assert!(put > 100, "{put} schedules were written");
     for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");

@@ -66,10 +66,11 @@ pub struct Expired {
 }
 
 impl Expired {
-    /// Whether a task that ended then is over.
+    /// How long it is until a task is over that ended then; `None` for one that is.
     #[must_use]
-    pub fn has(&self, ended: Time, has_key: bool) -> bool {
-        ended < if has_key { self.keys_before.min(self.before) } else { self.before }
+    pub fn over_in(&self, ended: Time, has_key: bool) -> Option<Duration> {
+        let before = if has_key { self.keys_before.min(self.before) } else { self.before };
+        (ended >= before).then(|| ended.since(before) + Duration::from_millis(1))
     }
 }
 
@@ -82,8 +83,8 @@ pub struct Cleaned {
     pub removed: u64,
     /// Behind which id to go on; `None` if all were looked at.
     pub behind: Option<TaskId>,
-    /// The earliest end among those that have ended and were left, since their time has not come.
-    pub earliest_left: Option<Time>,
+    /// How long it is until the first of those is over that have ended, and were left since their time has not come.
+    pub next_in: Option<Duration>,
     /// For how long nobody else could write.
     pub took: Duration,
 }

@@ -38,7 +38,8 @@ pub use audit::{Audit, Audited, MAX_REASON};
 pub use bulk::{Bulk, MAX_ADDED, PutBulk};
 pub use error::{Error, Kind};
 pub use house::{
-    BackedUp, Backup, Cleaned, Expired, Finding, FindingKind, MAX_FINDINGS, Retention, Transfer, Verified, Verify,
+    BackedUp, Backup, Cleaned, Expired, Finding, FindingKind, MAX_FINDINGS, Retention, Transfer, Verified,
+    Verify,
 };
 pub use id::{AuditId, BadId, NodeId, TaskId};
 pub use list::{Filter, Listed};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Head, MAX_STEPS, Record, StepId};
+use steadfast_engine::{Head, MAX_STEPS, Record, StepId, Time};
 
 use crate::error::Error;
 use crate::house::{Finding, FindingKind};
@@ -51,10 +51,11 @@ impl Whole {
     #[must_use]
     pub fn arriving(mut self) -> Self {
         let stored = &mut self.stored;
-        stored.owner = (stored.task.head().running > 0).then_some(NodeId::GONE);
-        if stored.parked_on.take().is_some() {
-            stored.wake_at = stored.submitted_at;
+        // What somebody held, or was parked, is due at once.
+        if stored.owner.is_some() | stored.parked_on.take().is_some() {
+            stored.wake_at = Time::from_millis(0);
         }
+        stored.owner = (stored.task.head().running > 0).then_some(NodeId::GONE);
         self
     }
 

@@ -16,8 +16,10 @@ pub mod node;
 pub mod outbox;
 pub mod overdue;
 pub mod parked;
+pub mod retention;
 pub mod schedule;
 pub mod submit;
+pub mod transfer;
 pub mod wait;
 pub mod write;
 
@@ -90,6 +92,12 @@ macro_rules! conformance {
             what_is_overdue_can_be_passed_by);
         $crate::conformance_of!($harness; node: a_lease_ends_by_the_stores_clock, who_leaves_leaves_its_tasks,
             time_never_goes_back);
+        $crate::conformance_of!($harness; retention: what_is_over_goes_with_all_that_belongs_to_it,
+            what_is_open_or_has_failed_is_kept, what_has_ended_is_kept_for_its_time,
+            unread_mail_and_waiting_messages_keep_a_task, what_is_over_is_removed_some_at_a_time);
+        $crate::conformance_of!($harness; transfer: a_task_is_the_same_in_another_store,
+            a_task_of_another_store_is_the_same_here, what_is_there_is_not_overwritten,
+            what_was_removed_can_be_brought_back);
     };
 }
 

@@ -8,9 +8,7 @@ use steadfast_engine::{TaskState, Time};
 
 use super::{Memory, Shelf};
 use crate::error::{Error, Kind};
-use crate::house::{
-    BackedUp, Backup, Cleaned, Expired, Finding, Retention, Transfer, Verified, Verify,
-};
+use crate::house::{BackedUp, Backup, Cleaned, Expired, Finding, Retention, Transfer, Verified, Verify};
 use crate::id::TaskId;
 use crate::record::{Mail, PayloadKey, Stored};
 use crate::whole::{Brought, Letter, Whole, key_taken};
@@ -38,8 +36,8 @@ impl Shelf {
             (cleaned.looked_at, cleaned.behind) = (cleaned.looked_at + 1, Some(*id));
             let Some(stored) = self.tasks.get(id) else { continue };
             let Some(ended) = self.ended(stored) else { continue };
-            if !expired.has(ended, stored.key.is_some()) {
-                cleaned.earliest_left = cleaned.earliest_left.into_iter().chain([ended]).min();
+            if let Some(over_in) = expired.over_in(ended, stored.key.is_some()) {
+                cleaned.next_in = cleaned.next_in.into_iter().chain([over_in]).min();
             } else if stored.mail_last <= stored.mail_read && !self.outbox.waits_for(*id) {
                 self.drop_task(*id);
                 cleaned.removed += 1;

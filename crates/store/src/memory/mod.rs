@@ -21,8 +21,8 @@ use crate::id::{AuditId, NodeId, TaskId};
 use crate::list::{Filter, Listed};
 use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
-    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
-    Stored, Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
+    Schedule, Stored, Submission, Submitted,
 };
 use crate::write::{Write, Written};
 use crate::{AuditLog, Bulks, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
