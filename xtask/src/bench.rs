@@ -32,6 +32,7 @@ fn command(args: &Args) -> Cmd {
     // What changes how the library is built is measured without peers, and the peers without it.
     let features = match &*args.name {
         alone @ ("engine" | "outage" | "telemetry" | "simulate") => alone,
+        "house" => "engine",
         _ => "peers",
     };
     let run = Cmd::cargo("run --locked --profile bench --features").args(&[features, "-p", PACKAGE]);
