@@ -24,6 +24,9 @@ const OVER: &str =
     "SELECT id, state >= 5 AND mail_last <= mail_read, key IS NOT NULL, revision, submitted_at_ms
     FROM steadfast_tasks WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
 const ENDED: &str = "SELECT at_ms FROM steadfast_history WHERE task = ? ORDER BY revision DESC LIMIT 1";
+/// A message about it that was not delivered.
+const WAITS: &str = "SELECT 1 FROM steadfast_outbox INDEXED BY steadfast_outbox_by_task
+    WHERE state = 0 AND task IS NOT NULL AND task = ?";
 const TOLD: &str = "SELECT task, number FROM steadfast_outbox INDEXED BY steadfast_outbox_over
     WHERE state > 0 AND task IS NOT NULL LIMIT ?";
 /// Nothing has happened to it since it was found, and nothing of it waits.
@@ -74,6 +77,9 @@ pub(crate) fn find(
         if let Some(over_in) = expired.over_in(ended, row.get(2)?) {
             let next = &mut found.cleaned.next_in;
             *next = next.iter().copied().chain([over_in]).min();
+            continue;
+        }
+        if transaction.prepare_cached(WAITS)?.exists([id(task.as_u128())])? {
             continue;
         }
         found.tasks.push(Over { id: task, revision: row.get(3)?, messages: Vec::new() });

@@ -53,7 +53,7 @@ impl<S: Store> Tried<'_, S> {
     }
 }
 
-/// S2: in both directions, with everything.
+/// With everything that belongs to it.
 pub async fn a_task_is_the_same_in_another_store<H: Harness>(harness: &H) {
     let (store, other) = (Tried(harness.store()), memory());
     let other = Tried(&other);
