@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use steadfast_store::{
     BackedUp, Backup, Brought, Cleaned, Error, Expired, Finding, Retention, TaskId, Transfer, Verified,
@@ -36,12 +37,21 @@ impl Retention for Sqlite {
             let keeper = self.inner.keeper()?;
             let found =
                 keeper.read(|transaction| retention::find(transaction, expired, behind, most)).await?;
-            if found.is_empty() {
-                return Ok(found.cleaned());
+            let mut cleaned = found.cleaned();
+            if !found.is_empty() {
+                // Never by the caller itself: it is no small write.
+                let (bytes, inner) = (ROWS * most.max(8), Arc::downgrade(&self.inner));
+                let remove = move |transaction: &_, _| {
+                    inner.upgrade().map_or(Ok(()), |inner| inner.copies_seldom(transaction))?;
+                    found.remove(transaction)
+                };
+                cleaned = self.inner.drive.ask(Ok(()), bytes, remove).await?;
+                beside::run(&self.inner, |inner, _| inner.copy_log()).await?;
             }
-            // Never by the caller itself: it is no small write.
-            let bytes = ROWS * most.max(8);
-            self.inner.drive.ask(Ok(()), bytes, move |transaction, _| found.remove(transaction)).await
+            if cleaned.behind.is_none() {
+                self.inner.copies_again().await?;
+            }
+            Ok(cleaned)
         }
     }
 }

@@ -56,6 +56,7 @@ use steadfast_store::{
     Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
 };
 
+use crate::calm::Log;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::reader::Reader;
@@ -76,6 +77,7 @@ pub struct Sqlite {
 struct Inner {
     reader: Reader,
     keeper: OnceLock<Reader>,
+    log: Log,
     path: PathBuf,
     drive: Drive,
     clock: Arc<Clock>,

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
 
+use crate::calm::Log;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::error::{failed_at, not_made};
@@ -84,6 +85,7 @@ fn open(
     let inner = Inner {
         reader: Reader::new(reader),
         keeper: OnceLock::new(),
+        log: Log::default(),
         path: file,
         drive: drive(writer)?,
         clock,

@@ -51,6 +51,8 @@ pub(crate) struct Found {
 /// A task that is over, with its messages that do not wait any more.
 struct Over {
     id: TaskId,
+    /// As how many were looked at up to here.
+    nth: u64,
     revision: i64,
     messages: Vec<i64>,
 }
@@ -82,7 +84,12 @@ pub(crate) fn find(
         if transaction.prepare_cached(WAITS)?.exists([id(task.as_u128())])? {
             continue;
         }
-        found.tasks.push(Over { id: task, revision: row.get(3)?, messages: Vec::new() });
+        found.tasks.push(Over {
+            id: task,
+            nth: found.cleaned.looked_at,
+            revision: row.get(3)?,
+            messages: Vec::new(),
+        });
         if found.tasks.len() >= most {
             messages(transaction, &mut found.tasks)?;
             return Ok(found);
@@ -132,8 +139,10 @@ impl Found {
         let (began, mut cleaned) = (instant(), self.cleaned);
         for (place, over) in self.tasks.iter().enumerate() {
             if place > 0 && began.elapsed() > MOST_TIME {
-                // The rest is found again, behind the last that was looked at here.
-                cleaned.behind = self.tasks.get(place - 1).map(|over| over.id);
+                // The rest is found again, behind the last that was removed here.
+                let last = self.tasks.get(place - 1);
+                cleaned.behind = last.map(|over| over.id);
+                cleaned.looked_at = last.map_or(0, |over| over.nth);
                 break;
             }
             cleaned.removed += u64::from(over.remove(transaction)?);
