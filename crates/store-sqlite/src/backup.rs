@@ -7,6 +7,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use steadfast_store::{BackedUp, Error, Kind};
@@ -17,6 +18,14 @@ use crate::calm::Calm;
 use crate::error::{failed, not_made};
 use crate::open::BUSY;
 
+/// So many steps of SQLite's machine are made between two pauses: about two milliseconds of work.
+const STEPS: i32 = 20_000;
+/// The share of the time in which it pauses, in work: as long as it worked. A copy that takes twice as long takes half as much from others.
+const PAUSES: u32 = 1;
+/// The longest pause: one slice of work may have waited for others, and that was pause enough.
+const LONGEST: Duration = Duration::from_millis(10);
+/// So much is given to the disk at a time: all of it at once, in the end, would keep commits waiting.
+const FLUSHED: u64 = 8 << 20;
 /// The least of the system's priorities: whoever works goes first, and the copy takes what is left.
 const LEAST: i32 = 19;
 
@@ -30,7 +39,7 @@ pub(crate) fn back_up(inner: &Inner, to: &Path, stop: &Stop) -> Result<BackedUp,
         give_way();
     }
     let part = Part::new(to)?;
-    let copied = copy(&inner.path, &part.path, stop);
+    let copied = copy(inner, &part, stop);
     let caught_up = calm.catch_up();
     drop(calm);
     copied?;
@@ -59,15 +68,20 @@ fn give_way() {
     let _ = rustix::process::setpriority_process(None, LEAST);
 }
 
-fn copy(from: &Path, to: &Path, stop: &Stop) -> Result<(), Error> {
+fn copy(inner: &Inner, part: &Part, stop: &Stop) -> Result<(), Error> {
+    let (from, to) = (&inner.path, &part.path);
     // Not one that may only query: that refuses this too.
     let flags = OpenFlags::default() - OpenFlags::SQLITE_OPEN_READ_WRITE - OpenFlags::SQLITE_OPEN_CREATE;
-    let connection =
+    let mut connection =
         Connection::open_with_flags(from, flags | OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
     stop.ends(&connection);
     if stop.is_told() {
         return Err(given_up());
+    }
+    if !inner.drive.is_by_caller() {
+        let file = part.file.try_clone().map_err(|error| not_made(to, error))?;
+        connection.progress_handler(STEPS, Some(gently(file))).map_err(failed)?;
     }
     let name = to.to_str().ok_or_else(|| {
         let words = format!("{} is no text: give the backup a name that is", to.display());
@@ -77,6 +91,22 @@ fn copy(from: &Path, to: &Path, stop: &Stop) -> Result<(), Error> {
         Some(ErrorCode::OperationInterrupted) => given_up(),
         _ => failed(error),
     })
+}
+
+/// Pauses now and then, and gives what was copied to the disk a part at a time.
+fn gently(file: File) -> impl FnMut() -> bool + Send + 'static {
+    let (mut began, mut flushed) = (instant(), 0);
+    move || {
+        let size = file.metadata().map_or(0, |known| known.len());
+        if size >= flushed + FLUSHED {
+            // Whether it is durable is asked in the end.
+            let _ = file.sync_data();
+            flushed = size;
+        }
+        std::thread::park_timeout((began.elapsed() * PAUSES).min(LONGEST));
+        began = instant();
+        false
+    }
 }
 
 /// A copy that is being made. Dropped before it is finished, it is gone.

@@ -20,9 +20,9 @@ use crate::error::failed;
 const PAGES: i64 = 1_000;
 /// While others copy: at about 64 MiB the writer copies what they have left, which is little, and the log begins anew.
 const SELDOM: i64 = 16_000;
-/// The most rounds in which the log is copied beside the writer. Each leaves what was written during it: a few rounds are enough,
-/// and a writer that is always faster would never be caught up with.
-const ROUNDS: usize = 8;
+/// The most rounds in which the log is copied beside the writer. Each leaves what was written during it, a small part of it: a few
+/// rounds are enough, and a writer that is always faster would never be caught up with.
+const ROUNDS: usize = 4;
 
 /// Who copies the log.
 #[derive(Default)]
@@ -41,8 +41,18 @@ impl Inner {
             Some(connection) => connection,
             none => none.insert(Connection::open(&self.path).map_err(failed)?),
         };
-        let left = look(connection, "NOOP").map_err(failed)?;
-        if left <= PAGES { Ok(left) } else { look(connection, "PASSIVE").map_err(failed) }
+        let mut left = look(connection, "NOOP").map_err(failed)?;
+        if left <= PAGES {
+            return Ok(left);
+        }
+        // What is written during one round is left for the next. With nothing left the log begins anew.
+        for _ in 0..ROUNDS {
+            left = look(connection, "PASSIVE").map_err(failed)?;
+            if left <= 0 {
+                break;
+            }
+        }
+        Ok(left)
     }
 
     /// From now on the writer copies the log seldom, since others do.
@@ -76,12 +86,7 @@ impl<'a> Calm<'a> {
 
     /// Copies what has come together.
     pub(crate) fn catch_up(&self) -> Result<(), Error> {
-        for _ in 0..ROUNDS {
-            if self.0.copy_log()? <= PAGES {
-                break;
-            }
-        }
-        Ok(())
+        self.0.copy_log().map(drop)
     }
 }
 
