@@ -216,9 +216,9 @@ async fn an_import_that_ends_in_the_middle_is_begun_again() {
         let part: Vec<_> = lines.split_inclusive(|byte| *byte == b'\n').take(150).collect();
         second.import(&mut &part.concat()[..]).await.unwrap();
         if after {
-            store.fail_after("bring")
+            store.fail_after("bring");
         } else {
-            store.fail_before("bring")
+            store.fail_before("bring");
         }
         assert!(second.import(&mut &lines[..]).await.is_err());
         let imported = second.import(&mut &lines[..]).await.unwrap();

@@ -27,32 +27,29 @@ impl Inner {
 }
 
 impl Retention for Sqlite {
-    fn clean_up(
+    async fn clean_up(
         &self,
         expired: Expired,
         behind: Option<TaskId>,
         most: usize,
-    ) -> impl Future<Output = Result<Cleaned, Error>> + Send {
-        async move {
-            let keeper = self.inner.keeper()?;
-            let found =
-                keeper.read(|transaction| retention::find(transaction, expired, behind, most)).await?;
-            let mut cleaned = found.cleaned();
-            if !found.is_empty() {
-                // Never by the caller itself: it is no small write.
-                let (bytes, inner) = (ROWS * most.max(8), Arc::downgrade(&self.inner));
-                let remove = move |transaction: &_, _| {
-                    inner.upgrade().map_or(Ok(()), |inner| inner.copies_seldom(transaction))?;
-                    found.remove(transaction)
-                };
-                cleaned = self.inner.drive.ask(Ok(()), bytes, remove).await?;
-                beside::run(&self.inner, |inner, _| inner.copy_log()).await?;
-            }
-            if cleaned.behind.is_none() {
-                self.inner.copies_again().await?;
-            }
-            Ok(cleaned)
+    ) -> Result<Cleaned, Error> {
+        let keeper = self.inner.keeper()?;
+        let found = keeper.read(|transaction| retention::find(transaction, expired, behind, most)).await?;
+        let mut cleaned = found.cleaned();
+        if !found.is_empty() {
+            // Never by the caller itself: it is no small write.
+            let (bytes, inner) = (ROWS * most.max(8), Arc::downgrade(&self.inner));
+            let remove = move |transaction: &_, _| {
+                inner.upgrade().map_or(Ok(()), |inner| inner.copies_seldom(transaction))?;
+                found.remove(transaction)
+            };
+            cleaned = self.inner.drive.ask(Ok(()), bytes, remove).await?;
+            beside::run(&self.inner, |inner, _| inner.copy_log()).await?;
         }
+        if cleaned.behind.is_none() {
+            self.inner.copies_again().await?;
+        }
+        Ok(cleaned)
     }
 }
 
@@ -87,11 +84,9 @@ impl Verify for Sqlite {
 }
 
 impl Transfer for Sqlite {
-    fn whole(&self, tasks: Vec<TaskId>) -> impl Future<Output = Result<Vec<Option<Whole>>, Error>> + Send {
-        async move {
-            let read = |transaction: &_| tasks.iter().map(|task| whole::read(transaction, *task)).collect();
-            self.inner.keeper()?.read(read).await
-        }
+    async fn whole(&self, tasks: Vec<TaskId>) -> Result<Vec<Option<Whole>>, Error> {
+        let read = |transaction: &_| tasks.iter().map(|task| whole::read(transaction, *task)).collect();
+        self.inner.keeper()?.read(read).await
     }
 
     fn bring(&self, batch: Vec<Whole>) -> impl Future<Output = Result<Vec<Brought>, Error>> + Send {

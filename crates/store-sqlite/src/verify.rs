@@ -58,7 +58,7 @@ pub(crate) fn slice(connection: &Connection, behind: Option<TaskId>) -> rusqlite
         }
     }
     incomplete(&shapes, &mut findings);
-    let until = behind.map_or(LAST.to_vec(), |task| id(task.as_u128()).to_vec());
+    let until = behind.map_or_else(|| LAST.to_vec(), |task| id(task.as_u128()).to_vec());
     orphans(transaction, &from, &until, &mut findings)?;
     let looked_at = u64::try_from(tasks.len()).unwrap_or(u64::MAX);
     Ok(Verified { looked_at, findings, behind })
