@@ -25,6 +25,9 @@ const FEWEST: usize = 8;
 const MOST: usize = 512;
 /// For so long one write is to keep others waiting, beside its sync: two thirds of the four milliseconds after which a store stops by itself.
 const AIM: Duration = Duration::from_micros(2_700);
+/// The pause after each, in what it took: four fifths of the disk's time are for those who work. What was kept for days
+/// is in no hurry.
+const PAUSES: u32 = 4;
 /// The least pause after each: whoever came meanwhile goes first.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
@@ -79,8 +82,7 @@ pub(super) async fn sweep<S: Store>(shared: &Shared<S>, from: Option<TaskId>) ->
             return Ok(swept);
         }
         most = next_size(most, &cleaned);
-        // At least as long as it took: half of the disk's time is for those who work.
-        shared.clock.sleep(shared.clock.now().since(began).max(LEAST_PAUSE)).await;
+        shared.clock.sleep((PAUSES * shared.clock.now().since(began)).max(LEAST_PAUSE)).await;
     }
 }
 
