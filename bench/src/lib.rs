@@ -15,6 +15,8 @@ pub mod figure;
 #[cfg(feature = "engine")]
 pub mod floor;
 pub mod harness;
+#[cfg(feature = "engine")]
+pub mod house;
 pub mod json;
 pub mod op;
 pub mod ours;

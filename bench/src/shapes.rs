@@ -3,11 +3,11 @@
 //! Each size runs in a process of its own, so that the memory of one is not that of another.
 
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use steadfast::{Engine, Failure, Outcome, Service, Workflow};
 
+use crate::clock::now;
 use crate::engine::Disk;
 use crate::engine::process::memory;
 use crate::figure::{Figure, Reach};
@@ -85,7 +85,7 @@ async fn run(shape: &str, size: u32, disk: &Disk) -> Result<[f64; 2]> {
     let engine = Engine::builder(&address).workflow(&flow).start().await?;
     // What comes with the first task is not of this one.
     engine.submit(&flow, &1).await?.outcome().await?;
-    let (before, begun) = (memory("RssAnon")?, Instant::now());
+    let (before, begun) = (memory("RssAnon")?, now());
     let task = engine.submit(&flow, &size).await?;
     let outcome = task.outcome().await?;
     let took = begun.elapsed();

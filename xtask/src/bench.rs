@@ -33,6 +33,7 @@ fn command(args: &Args) -> Cmd {
     let features = match &*args.name {
         "shapes" => "engine",
         alone @ ("engine" | "outage" | "telemetry" | "simulate") => alone,
+        "house" => "engine",
         _ => "peers",
     };
     let run = Cmd::cargo("run --locked --profile bench --features").args(&[features, "-p", PACKAGE]);

@@ -34,8 +34,9 @@ use anyhow::Result;
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use disk::bytes;
+pub(crate) use speed::number;
 
 /// As a program that uses the engine has it.
-fn runtime() -> Result<Runtime> {
+pub(crate) fn runtime() -> Result<Runtime> {
     Ok(Builder::new_multi_thread().enable_time().build()?)
 }

@@ -1,5 +1,7 @@
 //! A node of the runtime over a file whose calls are counted, with steps that do as they are told.
 
+mod house;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -137,6 +137,17 @@ pub enum ErrorKind {
     /// There is no such schedule.
     #[error("there is no schedule `{0}`: see the list of those that there are")]
     UnknownSchedule(String),
+    /// A file that is no export of tasks, or one that this version cannot read.
+    #[error("line {line} of the import: {why}")]
+    BadImport {
+        /// Which line, from 1.
+        line: u64,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// An export could not be written, or an import could not be read.
+    #[error("{0}")]
+    Transfer(String),
     /// The node is being shut down.
     #[error("the engine is shutting down")]
     ShuttingDown,
@@ -147,6 +158,11 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
+    }
+
+    /// Something that went wrong, with what caused it.
+    pub(crate) fn because(kind: ErrorKind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { kind, source: Some(Arc::new(source)) }
     }
 
     /// Whether an operator's action was refused for this reason.

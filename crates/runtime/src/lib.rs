@@ -9,6 +9,7 @@
 //! - **Replies** tell those who submitted what became of their tasks: by queues that they poll, and by hooks.
 //! - The **intake** makes tasks of what others have handed in, in transactions of their own.
 //! - **Schedules** begin recurring work: each run is a submission under a key of its own.
+//! - **Retention** removes tasks whose time is over, a few at a time; others copy and check the store when somebody asks.
 //! - The **lease** says that this node lives. A node that cannot renew it stops by its own clock before others begin.
 
 mod agent;
@@ -21,6 +22,7 @@ mod error;
 mod extra;
 mod find;
 mod handler;
+mod house;
 mod intake;
 mod judge;
 mod lease;
@@ -48,6 +50,7 @@ pub use error::{Error, ErrorKind};
 pub use extra::Extra;
 pub use find::{Find, FoundTasks};
 pub use handler::{Answered, BAD_PAYLOAD, Fault, Handler, Item, Work, blocking};
+pub use house::{BadLine, CleanedUp, Imported, VerifyReport};
 pub use message::{Operation, Request};
 pub use node::{New, Node, Start, Submitted};
 pub use pulse::{MAX_PROGRESS, Pulse};

@@ -17,6 +17,7 @@ use crate::bulk;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
+use crate::house;
 use crate::intake;
 use crate::lease::{self, Lease};
 use crate::message::{Operation, Request};
@@ -127,8 +128,9 @@ impl<S: Store> Node<S> {
         let schedules = tokio::spawn(schedule::watch(Arc::clone(&shared)));
         let bulks = tokio::spawn(bulk::watch(Arc::clone(&shared)));
         let intake = tokio::spawn(intake::watch(Arc::clone(&shared)));
-        let loops =
-            [&lease, &supervisor, &circuits, &schedules, &bulks, &intake].map(JoinHandle::abort_handle);
+        let house = tokio::spawn(house::watch(Arc::clone(&shared)));
+        let loops = [&lease, &supervisor, &circuits, &schedules, &bulks, &intake, &house];
+        let loops = loops.map(JoinHandle::abort_handle);
         let ends = Ends { shared: Arc::clone(&shared), loops };
         let scheduler = tokio::spawn(async move {
             // Without a scheduler the lease must end as well, so that others have the tasks.
@@ -140,7 +142,7 @@ impl<S: Store> Node<S> {
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
         let replies = tokio::spawn(reply::run(Arc::clone(&shared)));
         let queues = tokio::spawn(reply::watch(Arc::clone(&shared)));
-        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks, intake];
+        let loops = vec![scheduler, lease, supervisor, circuits, schedules, bulks, intake, house];
         Ok(Self { shared, loops, telling: Mutex::new(vec![outbox, watch, replies, queues]) })
     }
 
@@ -406,7 +408,7 @@ impl<S: Store> Node<S> {
 /// Ends other loops when it is dropped, also by a panic.
 struct Ends<S> {
     shared: Arc<Shared<S>>,
-    loops: [AbortHandle; 6],
+    loops: [AbortHandle; 7],
 }
 
 impl<S> Drop for Ends<S> {

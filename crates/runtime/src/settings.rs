@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::alert::AlertSettings;
 use crate::reply::ReplySettings;
 
+/// Thirty days: as long as a key is promised to be remembered after the end of its task.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3_600);
+
 /// How a node works. Every setting has a default that suits most.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -25,6 +28,12 @@ pub struct Settings {
     pub release_after: Duration,
     /// How long attempts under way may go on when the node is shut down.
     pub grace: Duration,
+    /// How long a task is kept after it has completed or was undone; then it is removed with its history. One that failed is in an
+    /// operator's hands, and is kept for ever. `Duration::MAX` keeps all of them.
+    pub keep: Duration,
+    /// How long a task that was submitted under a key is kept at least: for as long a second submission under that key gives the
+    /// first task back.
+    pub keep_keys: Duration,
     /// Who is told of alerts, and by which rules services are watched.
     pub alerts: AlertSettings,
     /// Who is called with replies, and how many may wait.
@@ -45,6 +54,8 @@ impl Settings {
             ("look_every", self.look_every, Duration::from_millis(1)),
             ("supervise_every", self.supervise_every, Duration::from_millis(1)),
             ("intake_every", self.intake_every, Duration::from_millis(1)),
+            // Whoever waits for the end of a task needs the time to read it.
+            ("keep", self.keep, Duration::from_secs(60)),
         ];
         if let Some((name, time, least)) = times.into_iter().find(|(_, time, least)| time < least) {
             return Err(format!("`{name}` is {time:?}: it must be at least {least:?}"));
@@ -68,6 +79,8 @@ impl Default for Settings {
             longest_wait: Duration::from_secs(2),
             release_after: Duration::from_secs(30),
             grace: Duration::from_secs(30),
+            keep: KEPT,
+            keep_keys: KEPT,
             alerts: AlertSettings::default(),
             replies: ReplySettings::default(),
             intake_every: Duration::from_millis(50),

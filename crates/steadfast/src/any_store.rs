@@ -104,6 +104,8 @@ macro_rules! either {
     };
 }
 
+mod house;
+
 /// One of two futures.
 enum Either<L, R> {
     Left(L),

@@ -209,5 +209,5 @@ impl<In> Seen<In> {
 }
 
 fn unfit(fault: &Fault) -> Failure {
-    Failure::terminal(BAD_PAYLOAD.as_str(), &fault.message).with_verdict(fault.verdict.clone())
+    Failure::terminal(BAD_PAYLOAD.as_str(), &fault.message).with_verdict(fault.verdict)
 }

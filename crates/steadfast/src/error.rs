@@ -73,11 +73,19 @@ pub enum Code {
     QueueFull,
     /// SF452: an address that nobody can reply to.
     BadReplyAddress,
+    /// SF441: a file of the backup's name is there already.
+    BackupExists,
+    /// SF442: the store cannot do such a thing.
+    Unsupported,
+    /// SF443: a file that is no export of tasks.
+    BadImport,
+    /// SF444: an export could not be written, or an import could not be read.
+    TransferFailed,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 32] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -106,6 +114,10 @@ impl Code {
         Self::UnfitConnection,
         Self::QueueFull,
         Self::BadReplyAddress,
+        Self::BackupExists,
+        Self::Unsupported,
+        Self::BadImport,
+        Self::TransferFailed,
     ];
 
     /// As it is written.
@@ -140,6 +152,10 @@ impl Code {
             Self::UnfitConnection => "SF450",
             Self::QueueFull => "SF451",
             Self::BadReplyAddress => "SF452",
+            Self::BackupExists => "SF441",
+            Self::Unsupported => "SF442",
+            Self::BadImport => "SF443",
+            Self::TransferFailed => "SF444",
         }
     }
 }
@@ -232,6 +248,8 @@ fn code_of(kind: Kind) -> Code {
         Kind::Owned => Code::StoreOwned,
         Kind::TooLarge => Code::TooLarge,
         Kind::Unfit => Code::UnfitConnection,
+        Kind::Exists => Code::BackupExists,
+        Kind::Unsupported => Code::Unsupported,
         _ => Code::StoreUnavailable,
     }
 }
@@ -252,6 +270,8 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::QueueFull { .. } => Code::QueueFull,
             ErrorKind::BadReply(_) => Code::BadReplyAddress,
             ErrorKind::ShuttingDown => Code::ShuttingDown,
+            ErrorKind::BadImport { .. } => Code::BadImport,
+            ErrorKind::Transfer(_) => Code::TransferFailed,
             ErrorKind::BadSchedule { .. } => Code::BadSchedule,
             ErrorKind::UnknownSchedule(_) => Code::UnknownSchedule,
             _ => Code::StoreUnavailable,

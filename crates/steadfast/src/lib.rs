@@ -76,6 +76,7 @@ mod each;
 mod engine;
 mod error;
 mod failure;
+mod house;
 mod operator;
 mod place;
 mod reply;
@@ -95,6 +96,7 @@ pub use each::{EachBuilder, ItemsRef};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
 pub use error::{Code, Error};
 pub use failure::Failure;
+pub use house::verify_file;
 pub use operator::{Ask, Asked, Operator, Plain, Retry, RetryUndo, Skip};
 pub use reply::Replies;
 pub use schedule::Schedule;
@@ -110,11 +112,13 @@ pub use steadfast_runtime::schedule::{
     Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
 };
 pub use steadfast_runtime::{
-    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BulkRecord, BulkState, BulkStatus,
-    CircuitRecord, Past, QueueLevel, QueueStatus, Reply, ReplyError, ReplySettings, ReplyTo, Says, Service,
-    Settings, Stats, Told, Wanted, What,
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BadLine, BulkRecord, BulkState,
+    BulkStatus, CircuitRecord, CleanedUp, Imported, Past, QueueLevel, QueueStatus, Reply, ReplyError,
+    ReplySettings, ReplyTo, Says, Service, Settings, Stats, Told, VerifyReport, Wanted, What,
 };
-pub use steadfast_store::{Audit, AuditId, Audited, BadId, Entry, ReplyId, TaskId};
+pub use steadfast_store::{
+    Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, ReplyId, TaskId,
+};
 /// For programs without an engine that hand submissions in, and the version of `rusqlite` that their connections must be of.
 pub use steadfast_store_sqlite::{HandIn, rusqlite};
 pub use step::{StepBuilder, StepRef};
@@ -148,6 +152,8 @@ mod guide {
     struct LimitsAndFairness;
     #[doc = include_str!("../../../docs/guide/when-a-service-is-down.md")]
     struct WhenAServiceIsDown;
+    #[doc = include_str!("../../../docs/guide/backup-and-retention.md")]
+    struct BackupAndRetention;
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../../../README.md")]

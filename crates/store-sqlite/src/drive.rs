@@ -152,6 +152,11 @@ impl Drive {
         Asked { receiver, drive: self }
     }
 
+    /// Whether whoever waits writes.
+    pub(crate) fn is_by_caller(&self) -> bool {
+        matches!(self.by, By::Caller)
+    }
+
     /// One turn of the loop on this thread, if that is how the writer is driven; whether there was something to do.
     fn turn(&self) -> bool {
         matches!(self.by, By::Caller) && self.desk.turn(&self.queue)

@@ -14,7 +14,10 @@ mod answer;
 mod arrival;
 mod aside;
 mod audit;
+mod backup;
+mod beside;
 mod bulk;
+mod calm;
 mod circuit;
 mod clock;
 mod codec;
@@ -22,6 +25,7 @@ mod drive;
 mod error;
 mod hand_in;
 mod held;
+mod house;
 mod job;
 mod list;
 mod mail;
@@ -33,17 +37,20 @@ mod parked;
 mod queue;
 mod reader;
 mod reply;
+mod retention;
 mod schedule;
 mod submission;
 mod task;
+mod verify;
+mod whole;
 mod write;
 mod writer;
 
 use std::fmt;
 use std::future::{Future, ready};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use steadfast_engine::Time;
@@ -58,10 +65,13 @@ pub use hand_in::HandIn;
 /// The very version that a connection of the caller's own must be of.
 pub use rusqlite;
 
+use crate::calm::Log;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::held::Held;
 use crate::reader::Reader;
+
+pub use verify::verify_file;
 
 /// About what an item of a batch takes beside its payloads, in bytes.
 const ROWS: usize = 512;
@@ -76,13 +86,14 @@ pub struct Sqlite {
 /// Its parts are dropped in this order: who closes the file last must be the one that may write it.
 struct Inner {
     reader: Reader,
+    keeper: OnceLock<Reader>,
+    log: Log,
+    path: PathBuf,
     drive: Drive,
     clock: Arc<Clock>,
     commits: Arc<AtomicU64>,
     /// How others have held the file.
     held: Arc<Held>,
-    /// Where the file is, whatever it was called.
-    path: PathBuf,
 }
 
 impl Sqlite {

@@ -8,7 +8,7 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, each with its number.
-const MIGRATIONS: [(u32, &str); 8] = [
+pub(crate) const MIGRATIONS: [(u32, &str); 8] = [
     (1, include_str!("../migrations/0001.sql")),
     (2, include_str!("../migrations/0002.sql")),
     (3, include_str!("../migrations/0003.sql")),

@@ -3,8 +3,8 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use steadfast_engine::Time;
 use steadfast_store::{Error, Kind};
 
+use crate::calm::Log;
 use crate::clock::Clock;
 use crate::drive::Drive;
 use crate::error::{failed_at, not_made};
@@ -23,7 +24,7 @@ use crate::{Inner, Sqlite, migration, node, outbox, reply};
 /// Below this a checkpoint could damage the file (sqlite.org, 3.51.3).
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long a transaction of the user's own on the same file is waited for while the file is opened, and by readers.
-const BUSY: Duration = Duration::from_secs(5);
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
 /// How many statements each connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
 /// The settings that a file must have while it is open, each with the value that it must show.
@@ -85,13 +86,21 @@ fn open(
     let held = Arc::new(Held::new());
     let counts = Counts { commits: Arc::clone(&commits), held: Arc::clone(&held) };
     let writer = Writer::new(connection, owner, Arc::clone(&clock), reserved, counts);
-    let inner =
-        Inner { reader: Reader::new(reader), drive: drive(writer)?, clock, commits, held, path: file };
+    let inner = Inner {
+        reader: Reader::new(reader),
+        keeper: OnceLock::new(),
+        log: Log::default(),
+        path: file,
+        drive: drive(writer)?,
+        clock,
+        commits,
+        held,
+    };
     Ok(Sqlite { inner: Arc::new(inner) })
 }
 
 /// A second connection, which cannot write.
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::default() - OpenFlags::SQLITE_OPEN_READ_WRITE - OpenFlags::SQLITE_OPEN_CREATE;
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     keep_statements(&connection)?;
@@ -127,7 +136,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Locks a file for its owner, who has called it by this name.
-fn lock(file: &Path, called: &Path) -> Result<File, Error> {
+pub(crate) fn lock(file: &Path, called: &Path) -> Result<File, Error> {
     let mut name = file.as_os_str().to_owned();
     name.push(".owner");
     let name = PathBuf::from(name);

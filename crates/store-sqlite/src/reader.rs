@@ -34,6 +34,11 @@ impl Reader {
         ready(read.map(i64::unsigned_abs).map_err(failed))
     }
 
+    /// Does something with the connection, outside of a transaction.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
+        work(&self.connection())
+    }
+
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -46,10 +51,10 @@ impl fmt::Debug for Reader {
 }
 
 /// A transaction that ends with this, also by a panic. Its statements are kept, unlike those of `Transaction`.
-struct Snapshot<'a>(&'a Connection);
+pub(crate) struct Snapshot<'a>(pub(crate) &'a Connection);
 
 impl<'a> Snapshot<'a> {
-    fn of(connection: &'a Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn of(connection: &'a Connection) -> rusqlite::Result<Self> {
         connection.prepare_cached("BEGIN DEFERRED")?.execute([])?;
         Ok(Self(connection))
     }

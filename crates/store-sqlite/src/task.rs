@@ -174,7 +174,9 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
 }
 
 /// The rows of all steps, and those of items that have begun.
-fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<(Vec<Record>, Vec<(StepId, Record)>)> {
+type Rows = (Vec<Record>, Vec<(StepId, Record)>);
+
+fn steps(transaction: &Connection, task: TaskId) -> rusqlite::Result<Rows> {
     let sql = "SELECT record, ordinal FROM steadfast_steps WHERE task = ? ORDER BY ordinal";
     let mut find = transaction.prepare_cached(sql)?;
     let read =

@@ -12,10 +12,10 @@ use steadfast_engine::{
 };
 use steadfast_store::conformance::{HandClock, block_on};
 use steadfast_store::{
-    Addressed, Audit, AuditId, AuditLog as _, Guard, Hold, MailId, Mailbox as _, Memory, Message, NodeId,
-    Nodes as _, Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload, PayloadKey, Put,
-    Replies as _, ReplyPlace, Schedule, Schedules as _, Settled, Submission, SubmissionMore, TaskId,
-    Tasks as _, Write,
+    Addressed, Audit, AuditId, AuditLog as _, Cleaned, Expired, Guard, Hold, MailId, Mailbox as _, Memory,
+    Message, NodeId, Nodes as _, Outbox as _, OutboxKind, Outgoing, Overdue as _, Parked as _, Payload,
+    PayloadKey, Put, Replies as _, ReplyPlace, Retention, Schedule, Schedules as _, Settled, Submission,
+    SubmissionMore, TaskId, Tasks as _, Transfer as _, Write,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -63,6 +63,7 @@ struct Both {
     /// Replies that were sent, and those that were handed out.
     replies: u64,
     replied: usize,
+    removed: u64,
     folder: Folder,
 }
 
@@ -101,6 +102,7 @@ impl Both {
             put: 0,
             replies: 0,
             replied: 0,
+            removed: 0,
             folder,
         }
     }
@@ -362,6 +364,17 @@ impl Both {
         }
     }
 
+    /// What is over goes in both.
+    fn clean_up(&mut self) {
+        let expired =
+            |before| Expired { before, keys_before: Time::from_millis(before.as_millis() - 20_000) };
+        self.clock.advance(s(60));
+        let expired = expired(self.clock.now());
+        let (reference, file) = (cleaned(&self.memory, expired), cleaned(&self.file, expired));
+        assert_eq!(file, reference);
+        self.removed += reference.removed;
+    }
+
     /// Everything that can be read of every task.
     fn compare(&mut self) {
         same!(self, overdue(None, 99));
@@ -375,6 +388,7 @@ impl Both {
             same!(self, owned(node));
             same!(self, unread(node, 99));
         }
+        same!(self, whole((1..12).map(TaskId::from_u128).collect::<Vec<_>>()));
         for id in (1..12).map(TaskId::from_u128) {
             same!(self, history(id));
             let keys = PLACES.map(|step| PayloadKey { task: id, step });
@@ -386,16 +400,34 @@ impl Both {
     }
 }
 
+/// Removes what is over, three at a time.
+fn cleaned(store: &impl Retention, expired: Expired) -> Cleaned {
+    let mut all = Cleaned::default();
+    loop {
+        let part = block_on(store.clean_up(expired, all.behind, 3)).unwrap();
+        all.removed += part.removed;
+        all.looked_at += part.looked_at;
+        all.next_in = all.next_in.into_iter().chain(part.next_in).min();
+        all.behind = part.behind;
+        if all.behind.is_none() {
+            return all;
+        }
+    }
+}
+
 #[test]
 fn the_file_and_the_reference_answer_alike() {
     let (mut moves, mut unparked, mut put) = (BTreeSet::new(), 0, 0);
-    let (mut handed, mut again, mut replied) = (0, 0, 0);
+    let (mut handed, mut again, mut replied, mut removed) = (0, 0, 0, 0);
     for seed in 0..SEEDS {
         let mut both = Both::new(seed);
         for _ in 0..OPERATIONS {
             both.operate();
         }
         both.compare();
+        both.clean_up();
+        both.compare();
+        removed += both.removed;
         moves.append(&mut both.moves);
         unparked += both.unparked;
         handed += both.handed;
@@ -416,6 +448,7 @@ fn the_file_and_the_reference_answer_alike() {
     assert!(unparked > 20, "{unparked} were parked and claimed");
     assert!(handed > 400 && again > 100, "{handed} messages were handed out, {again} again");
     assert!(replied > 100, "{replied} replies were handed out");
+    assert!(removed > 0, "{removed} tasks were removed");
     assert!(put > 100, "{put} schedules were written");
     for rare in ["Waiting -> Completed", "Undoing -> Undone", "Completed -> Undoing"] {
         assert!(moves.contains(rare), "{rare} never came: {moves:?}");

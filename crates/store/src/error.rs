@@ -32,6 +32,10 @@ pub enum Kind {
     TooLarge,
     /// A connection of the caller's own that a submission cannot be handed in by, or a submission that it cannot be.
     Unfit,
+    /// A file of that name is there already.
+    Exists,
+    /// This store cannot do such a thing.
+    Unsupported,
 }
 
 impl Error {

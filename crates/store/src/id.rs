@@ -59,6 +59,19 @@ macro_rules! id {
     };
 }
 
+impl TaskId {
+    /// The least id that can be made at this time: the first 48 bits of an id are its milliseconds.
+    #[must_use]
+    pub const fn first_at(time: steadfast_engine::Time) -> Self {
+        Self((time.as_millis() as u128 & 0xFFFF_FFFF_FFFF) << 80)
+    }
+}
+
+impl NodeId {
+    /// Who had a task that comes from elsewhere and was running there. No node makes such an id: they are UUIDs of a version.
+    pub const GONE: Self = Self(0);
+}
+
 id!(TaskId);
 id!(NodeId);
 id!(AuditId);

@@ -1,6 +1,7 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
-//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`], [`Replies`], [`Intake`]. All of them take
+//! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`],
+//! [`Replies`], [`Intake`], [`Retention`], [`Backup`], [`Verify`], [`Transfer`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -16,12 +17,14 @@ mod error;
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub mod failpoint;
+mod house;
 mod id;
 mod list;
 mod memory;
 mod outbox;
 mod record;
 mod reply;
+mod whole;
 mod write;
 
 #[cfg(feature = "conformance")]
@@ -35,6 +38,10 @@ use std::time::Duration;
 pub use audit::{Audit, Audited, MAX_REASON};
 pub use bulk::{Bulk, MAX_ADDED, PutBulk};
 pub use error::{Error, Kind};
+pub use house::{
+    BackedUp, Backup, Cleaned, Expired, Finding, FindingKind, MAX_FINDINGS, Retention, Transfer, Verified,
+    Verify,
+};
 pub use id::{AuditId, BadId, NodeId, TaskId};
 pub use list::{Filter, Listed};
 pub use memory::Memory;
@@ -49,6 +56,7 @@ pub use record::{
 pub use reply::{
     Addressed, Arrival, ArrivalId, HandedReplies, Intake, Replies, Reply, ReplyId, ReplyPlace, ReplyQueue,
 };
+pub use whole::{Brought, Letter, Whole, key_taken};
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
 use steadfast_engine::Time;
@@ -319,6 +327,10 @@ pub trait Store:
     + Nodes
     + Replies
     + Intake
+    + Retention
+    + Backup
+    + Verify
+    + Transfer
     + Send
     + Sync
     + 'static
@@ -339,6 +351,10 @@ impl<S> Store for S where
         + Nodes
         + Replies
         + Intake
+        + Retention
+        + Backup
+        + Verify
+        + Transfer
         + Send
         + Sync
         + 'static

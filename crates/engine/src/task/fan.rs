@@ -142,7 +142,6 @@ impl Head {
 
 impl Task {
     /// What a step says, or the step of an item. The definition must be its own.
-    #[must_use]
     pub fn rules<'d>(&self, definition: &'d Definition, id: StepId) -> &'d Step {
         rules(&self.head, definition, id)
     }

@@ -1,5 +1,6 @@
 //! A task: one run of a workflow, as its rows are.
 
+mod alone;
 mod check;
 mod fan;
 mod more;

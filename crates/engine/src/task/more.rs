@@ -10,7 +10,7 @@ use crate::time::Time;
 /// What only some tasks have: those that start later, those to which signals came, those that an operator holds, those with
 /// lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct HeadMore {
     /// Before this nothing begins; `None` once it has begun.
     pub start_at: Option<Time>,
@@ -54,7 +54,7 @@ pub struct Kept {
 
 /// What only some steps have: those that wait by their definition, those that are repeated, those that an operator has touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct RecordMore {
     /// Since when it waits.
     pub since: Option<Time>,

@@ -167,6 +167,8 @@ macro_rules! flaky {
     }};
 }
 
+mod house;
+
 impl<S: Store + Clone> Tasks for Flaky<S> {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
         flaky!(self, submit, self.store.submit(batch))

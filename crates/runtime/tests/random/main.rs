@@ -30,7 +30,10 @@ use steadfast_runtime::{
     Alert, AlertKind, Answered, Code, Condition, Fault, Handler, Node, Request, Service, Settings, Start,
     Work, Workflow,
 };
-use steadfast_store::{Nodes as _, Payload, PayloadKey, Stored, TaskId, Tasks as _};
+use steadfast_store::{
+    Brought, Memory, Nodes as _, Payload, PayloadKey, Stored, TaskId, Tasks as _, Transfer as _, Verify as _,
+};
+use steadfast_store_sqlite::Sqlite;
 
 use world::*;
 
@@ -160,6 +163,7 @@ async fn live(seed: u64) -> Lived {
             lapses += nodes.iter().map(|process| process.node.stats().lapses).sum::<u64>();
             still_work(&nodes, &world).await;
             all_is_told(&read, &world).await;
+            is_sound(&store.store, &tasks, seed).await;
             let said = said(&store, &workflow, &tasks).await;
             let answers = asked.told;
             return Lived { workflow, tasks: read, said, world, crashes, shut_downs, lapses, answers };
@@ -280,6 +284,21 @@ async fn still_work(nodes: &[Process], world: &Arc<World>) {
             let ended = ended.unwrap().task;
             assert_eq!(ended.state(), TaskState::Completed, "{ended:#?}");
         }
+    }
+}
+
+/// I26: nothing of it contradicts itself, in some worlds also as it comes into a file.
+async fn is_sound(store: &Memory, tasks: &[TaskId], seed: u64) {
+    assert_eq!(store.verify(None).await.unwrap().findings, []);
+    if seed.is_multiple_of(50) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("world.db");
+        let file = Sqlite::open_inline(&path, || Time::from_millis(1)).unwrap();
+        let wholes = store.whole(tasks.to_vec()).await.unwrap().into_iter().flatten().collect();
+        assert_eq!(file.bring(wholes).await.unwrap(), vec![Brought::New; tasks.len()]);
+        drop(file);
+        let verified = steadfast_store_sqlite::verify_file(&path).unwrap();
+        assert_eq!((verified.looked_at, verified.findings), (tasks.len() as u64, vec![]));
     }
 }
 

@@ -2,11 +2,12 @@
 
 #[cfg(test)]
 mod explorer;
+mod house;
 mod outbox;
 mod reply;
 mod shelf;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::{Future, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,8 +22,8 @@ use crate::id::{AuditId, NodeId, TaskId};
 use crate::list::{Filter, Listed};
 use crate::outbox::{Handed, OutboxId, OutboxKind, Outgoing, Sent, Settled, Undelivered};
 use crate::record::{
-    Circuit, Claimed, Entry, Kept, Mail, Message, Overdued, Payload, PayloadKey, Posted, Put, Schedule,
-    Stored, Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
+    Schedule, Stored, Submission, Submitted,
 };
 use crate::reply::{Arrival, ArrivalId};
 use crate::write::{Write, Written};
@@ -62,8 +63,8 @@ struct Shelf {
     arrivals: BTreeMap<ArrivalId, Arrival>,
     /// How often somebody has handed something in.
     handed_in: u64,
-    /// What operators have asked for by mail.
-    asked: BTreeSet<AuditId>,
+    /// What operators have asked for by mail, with where it is.
+    asked: BTreeMap<AuditId, (TaskId, MailId)>,
     /// The last versions of schedules that were removed.
     removed: BTreeMap<Arc<str>, u64>,
     /// A guard that is left out, to show that the explorer misses it.

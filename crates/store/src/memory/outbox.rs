@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use steadfast_engine::Time;
 
+use crate::id::TaskId;
 use crate::outbox::{
     FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, OutboxId, OutboxKind, Outgoing, Sent, Settled, UNDELIVERABLE_KEPT,
     Undelivered,
@@ -118,6 +119,23 @@ impl Messages {
                 self.keys.remove(&key);
             }
         }
+    }
+
+    /// Whether a message about a task waits.
+    pub(super) fn waits_for(&self, task: TaskId) -> bool {
+        self.messages.values().any(|slot| slot.message.task == Some(task) && slot.waits().is_some())
+    }
+
+    /// Forgets what was told of a task that is removed.
+    pub(super) fn forget_of(&mut self, task: TaskId) {
+        let keys = &mut self.keys;
+        self.messages.retain(|_, slot| {
+            let goes = slot.message.task == Some(task) && slot.waits().is_none();
+            if let Some(key) = slot.key.as_ref().filter(|_| goes) {
+                keys.remove(key);
+            }
+            !goes
+        });
     }
 
     pub(super) fn given_up(&self, kind: OutboxKind, most: usize) -> Vec<Undelivered> {

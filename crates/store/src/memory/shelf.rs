@@ -204,7 +204,7 @@ impl Shelf {
             return Posted::AtRest;
         }
         if let Some(id) = message.asked
-            && (self.audits.contains_key(&id) || !self.asked.insert(id))
+            && (self.audits.contains_key(&id) || self.asked.contains_key(&id))
         {
             return Posted::Again;
         }
@@ -215,6 +215,7 @@ impl Shelf {
         let mail = self.mail.entry(message.task).or_default();
         let id = MailId(stored.mail_last.0 + 1);
         stored.mail_last = id;
+        self.asked.extend(message.asked.map(|asked| (asked, (message.task, id))));
         mail.push(Mail { id, task: message.task, body: message.body });
         Posted::Done(id)
     }

@@ -1,5 +1,7 @@
 //! A store that stands still after so many commits, as one does whose process is about to die.
 
+mod house;
+
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
