@@ -19,7 +19,7 @@ pub struct Error {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The store could not be used. Whether a submission was stored is not known.
-    #[error("the store failed: {message}; submit again under the same key to be sure")]
+    #[error("the store failed: {message}; ask again under the same key or id to be sure")]
     Store {
         /// What the store said.
         message: String,
@@ -124,7 +124,7 @@ pub enum ErrorKind {
     },
     /// The store did not answer for so long that this node gave all of its tasks up. Whether a submission was stored is not
     /// known.
-    #[error("the store did not answer in time: submit again under the same key to be sure")]
+    #[error("the store did not answer in time: ask again under the same key or id to be sure")]
     LeaseLost,
     /// A schedule that makes no sense.
     #[error("schedule `{name}`: {message}")]

@@ -311,7 +311,7 @@ mod tests {
         let error = Error::from(steadfast_runtime::Error::from(store));
         assert_eq!(
             format!("{error:?}"),
-            "the store failed: the disk failed: see the cause; submit again under the same key to be sure [SF421]\n  \
+            "the store failed: the disk failed: see the cause; ask again under the same key or id to be sure [SF421]\n  \
              what to do: https://github.com/steadfast-rs/steadfast/blob/main/docs/errors/SF421.md\n  \
              because: the disk is gone"
         );
