@@ -68,7 +68,8 @@ macro_rules! conformance {
             a_node_can_ask_what_it_owns);
         $crate::conformance_of!($harness; write: a_write_is_done_as_a_whole, a_stale_epoch_is_refused_whole,
             a_stale_revision_is_refused_whole, each_write_of_a_batch_stands_alone, history_folds_to_the_rows,
-            to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win);
+            to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win,
+            items_are_written_as_they_begin);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
             mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
         $crate::conformance_of!($harness; audit: what_an_operator_asks_reaches_a_task_at_rest,

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::{Hold, PayloadKey, Refusal};
-use steadfast_engine::Answer;
+use std::time::Duration;
+
+use steadfast_engine::{Answer, Plan, Record, StepState};
 
 fn answered(stored: &Stored) -> Event {
     let step = first();
@@ -152,4 +154,36 @@ pub async fn two_writers_of_one_revision_do_not_both_win<H: Harness>(harness: &H
     let write = Write::of(&plan, stored.id, guard(&stored));
     let written = ok(store.0.write(vec![write.clone(), write]).await);
     assert_eq!(written, [Written::Done(1), Written::Refused(Refusal::Revision)]);
+}
+
+/// Items of lists have rows from when they begin, and are read back, claimed and found past their time as steps are.
+pub async fn items_are_written_as_they_begin<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let mut stored = store.claimed(1).await;
+    let (item, now) = (StepId::of_item(103), store.now().await);
+    let running = Record {
+        state: StepState::Running,
+        attempt: 1,
+        complete_by: Some(now + Duration::from_secs(5)),
+        ..Record::default()
+    };
+    let parts = vec![(StepId::of_list(103), bytes("[1,2,3,4]"))];
+    for record in [running.clone(), Record { attempt: 2, ..running }] {
+        let steps = vec![(item, record.clone())];
+        let write =
+            Write { steps, outputs: parts.clone(), ..Write::of(&Plan::default(), id(1), guard(&stored)) };
+        assert_eq!(store.write(write).await, Written::Done(stored.revision + 1));
+        stored = store.read(1).await;
+        assert_eq!(stored.task.step(item), &record);
+        assert_eq!(stored.task.items().count(), 1);
+        assert_eq!(
+            ok(store.0.history(id(1)).await).last().map(|entry| entry.steps.clone()),
+            Some(vec![(item, record)])
+        );
+    }
+    let part = PayloadKey { task: id(1), step: Some(StepId::of_list(100)) };
+    assert_eq!(ok(store.0.payloads(vec![part]).await), [Some(bytes("[1,2,3,4]"))]);
+    ok(store.0.leave(A).await);
+    let claimed = store.claim(B, 10).await;
+    assert_eq!(claimed[0].stored.task.step(item).attempt, 2, "whoever claims it has them too");
 }
