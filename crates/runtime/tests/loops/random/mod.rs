@@ -5,8 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 
 mod audit;
 mod why;
@@ -349,7 +348,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             })
         });
         let Ok(lived) = lived else {
-            panic!("replay with: SEED={seed} cargo test -p steadfast-runtime --test random");
+            panic!("replay with: SEED={seed} cargo test -p steadfast-runtime --test loops random");
         };
         crashes += lived.crashes;
         shut_downs += lived.shut_downs;

@@ -1,6 +1,6 @@
 //! Nodes that stand still or lose their lease, and nodes beside each other.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Tasks from their submission to their end, in virtual time.
 
-mod common;
+use crate::common;
 
 use common::*;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::panic, reason = "tests")]
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::Duration;

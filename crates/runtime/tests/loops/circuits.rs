@@ -1,6 +1,6 @@
 //! Circuits outlive the process, and all nodes go by them. Virtual time.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! Stores that fail, doubts, and supervisors.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::Duration;

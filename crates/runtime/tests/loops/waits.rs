@@ -1,6 +1,6 @@
 //! Waiting for a time, starting later, and rounds [W1, W8].
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::Duration;

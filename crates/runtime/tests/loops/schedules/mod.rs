@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-#[path = "../common/mod.rs"]
-mod common;
+use crate::common;
 
 mod door;
 mod faults;

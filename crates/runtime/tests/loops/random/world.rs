@@ -1,6 +1,6 @@
 //! A random world: its services, whose answers are drawn, and a random workflow over them.
 
-use crate::*;
+use super::*;
 
 /// What the services have done, by task, step and undo: when it was first done, and under how many keys.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! What must hold of a task at its end, by the services' own books.
 
-use crate::*;
+use super::*;
 
 /// What the services' books say must be what the task says.
 pub(crate) fn audit(workflow: &Workflow, stored: &Stored, lived: &Lived, ledger: &Ledger) {

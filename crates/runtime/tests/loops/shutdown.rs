@@ -1,6 +1,6 @@
 //! Nodes that are shut down.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 use std::time::Duration;

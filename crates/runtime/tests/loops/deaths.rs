@@ -1,6 +1,6 @@
 //! Processes that die, and steps that may be what kills them.
 
-mod common;
+use crate::common;
 
 use std::time::Duration;
 
