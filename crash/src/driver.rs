@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use steadfast_engine::{TaskState, Time};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{New, Node, Settings};
+use steadfast_runtime::{Extra, New, Node, ReplyTo, Settings, Start};
 use steadfast_store::{Payload, TaskId, Tasks as _};
 use steadfast_store_sqlite::Sqlite;
 
@@ -26,6 +26,10 @@ pub const ACKS: &str = "acks";
 pub const UNDOS: &str = "undos";
 /// The alerts that were delivered.
 pub const ALERTS: &str = "alerts";
+/// The book of replies: task and number.
+pub const REPLIES: &str = "replies";
+/// The hook that they go to.
+const HOOK: &str = "book";
 /// What stands in an alert's line where it is of no task.
 pub const NO_TASK: &str = "-";
 /// The exit code of a driver that could not open its store.
@@ -99,6 +103,12 @@ fn telling(mut settings: Settings, folder: &Path) -> Result<Settings> {
         let task = alert.task.map_or_else(|| NO_TASK.to_owned(), |task| task.to_string());
         let mut alerts = alerts.lock().unwrap_or_else(PoisonError::into_inner);
         let noted = note(&mut alerts, &[&task, &alert.kind.as_str(), &alert.id]);
+        async move { noted.map_err(Into::into) }
+    });
+    let replies = Arc::new(Mutex::new(world_file(folder, REPLIES)?));
+    settings.replies.on_reply(HOOK, move |reply| {
+        let mut replies = replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = note(&mut replies, &[&reply.id.task, &reply.id.number]);
         async move { noted.map_err(Into::into) }
     });
     Ok(settings)
@@ -184,7 +194,8 @@ async fn submit(node: &Working, number: u32) -> Result<TaskId> {
             priority: 0,
             input: Payload::from(number.to_string().into_bytes()),
         };
-        match node.submit(new).await {
+        let reply_to = world::is_replied_to(number).then(|| ReplyTo::hook(HOOK));
+        match node.submit_with(new, Start::Now, Extra { reply_to, ..Extra::default() }).await {
             Ok(submitted) => return Ok(submitted.task),
             Err(error) => eprintln!("task {number}: {error}"),
         }

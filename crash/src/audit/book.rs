@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::driver::{ACKS, ALERTS, UNDOS};
+use crate::driver::{ACKS, ALERTS, REPLIES, UNDOS};
 use crate::tick::TICKS;
 
 /// What a service has done.
@@ -75,6 +75,8 @@ pub struct Books {
     pub calls: usize,
     /// Alerts, each as often as it was delivered.
     pub alerts: Vec<Told>,
+    /// Replies, in order: task and number.
+    pub replies: Vec<(String, u64)>,
 }
 
 impl Books {
@@ -102,6 +104,10 @@ impl Books {
             lines(&folder.join("effects"))?.iter().map(|line| Effect::parse(line)).collect::<Result<_>>()?;
         books.alerts =
             lines(&folder.join(ALERTS))?.iter().map(|line| Told::parse(line)).collect::<Result<_>>()?;
+        for line in lines(&folder.join(REPLIES))? {
+            let (task, number) = line.split_once(' ').context("a reply")?;
+            books.replies.push((task.to_owned(), number.parse().context("the number of a reply")?));
+        }
         books.calls = lines(&folder.join("calls"))?.len();
         Ok(books)
     }

@@ -1,6 +1,6 @@
 //! The rules themselves: what a task's rows say must be what the books say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use steadfast_engine::{Definition, Record, StepId, StepState, TaskState, UndoState};
@@ -150,5 +150,25 @@ fn end(row: &Row, books: &Books) -> Option<String> {
             row.task.head().ending.is_none().then(|| "it failed, and does not say why".to_owned())
         }
         state => Some(format!("it is not at rest, but {state:?}")),
+    }
+}
+
+/// N2: replies of a task come in their order, and none is left out. The last ones may wait in the store when the process ends.
+pub(super) fn replied(rows: &Rows, books: &Books, findings: &mut Vec<String>) {
+    let mut seen: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (task, number) in &books.replies {
+        let numbers = seen.entry(task).or_default();
+        if !numbers.contains(number) {
+            numbers.push(*number);
+        }
+    }
+    for (task, numbers) in seen {
+        let in_order = numbers.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        if !in_order || numbers[0] > 1 {
+            findings.push(format!("task {task} told its replies in this order: {numbers:?}"));
+        }
+        if !rows.tasks.contains_key(task) {
+            findings.push(format!("a reply of task {task}, which does not exist"));
+        }
     }
 }

@@ -47,6 +47,12 @@ pub fn is_hopeless(number: u32) -> bool {
     workflow_of(number) == HOPELESS
 }
 
+/// Whether whoever submits it is told what becomes of it.
+#[must_use]
+pub fn is_replied_to(number: u32) -> bool {
+    number % 4 < 2
+}
+
 /// Whether somebody wants it undone once it has completed.
 #[must_use]
 pub fn is_regretted(number: u32) -> bool {

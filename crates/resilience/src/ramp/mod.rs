@@ -188,12 +188,17 @@ impl Ramp {
         self.given.map_or(now, |given| given + self.spacing()).max(now) + self.lag
     }
 
+    /// The last turn that was given or made use of.
+    #[must_use]
+    pub fn last_call(&self) -> Option<Moment> {
+        self.given.max(self.begun)
+    }
+
     /// When the turns that were given are over, and the next one could be given too. Where nobody waits any more, the ramp
     /// has done its work then.
     #[must_use]
     pub fn ends_at(&self, now: Moment) -> Moment {
-        let last = self.given.max(self.begun);
-        last.map_or(now, |last| last + self.spacing()).max(now)
+        self.last_call().map_or(now, |last| last + self.spacing()).max(now)
     }
 
     /// A turn, with the moment from which it may be used; `None` before the next one.

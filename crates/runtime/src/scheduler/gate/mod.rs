@@ -197,10 +197,11 @@ impl Gate {
             (Phase::Ramping(ramp), true) => {
                 let all_gone = self.line.is_empty() && !self.parked && self.fetching == 0;
                 if all_gone && self.ramp_ends_at(ramp, now) <= now {
+                    let quiet = ramp.last_call().is_none_or(|last| last + STAYS <= now);
                     match self.lets_go_at {
-                        Some(at) if at <= now => self.phase = Phase::Flowing,
-                        Some(_) => {}
-                        None => self.lets_go_at = Some(now + STAYS),
+                        Some(at) if at > now => {}
+                        None if !quiet => self.lets_go_at = Some(now + STAYS),
+                        _ => self.phase = Phase::Flowing,
                     }
                 }
                 Vec::new()

@@ -95,7 +95,7 @@ async fn a_store_that_fails_all_the_time_loses_no_instant() {
         };
         sleep(s(6 * 3600)).await;
         store.mend();
-        sleep(s(100)).await;
+        sleep(s(400)).await;
         assert!(node.stats().store_errors > 100, "it did fail");
         assert_eq!(world.instants().await.len(), 36, "seed {seed}");
         let listed = listed(&node).await;
