@@ -1,4 +1,4 @@
-//! Submissions that others have handed in [W7].
+//! Submissions that others have handed in.
 
 use super::*;
 use crate::{Arrival, ArrivalId, Intake as _, SubmissionMore};
