@@ -204,15 +204,7 @@ async fn a_crash_in_the_middle_of_a_list_costs_only_what_ran() {
     let task = engine.submit(&flow, &150).await.unwrap().id();
     let mut events = engine.events();
     gate.add_permits(60);
-    let mut ended = 0;
-    while ended < 60 {
-        if let steadfast::What::Step { name, state: StepState::Completed, .. } =
-            events.next().await.unwrap().what
-            && name.starts_with("seats[")
-        {
-            ended += 1;
-        }
-    }
+    items_end(&mut events, 60).await;
     // Three are under way, and are cut off.
     engine.shut_down().await.unwrap();
     assert_eq!(booked.done().len(), 60);
@@ -224,4 +216,53 @@ async fn a_crash_in_the_middle_of_a_list_costs_only_what_ran() {
     assert!(booked.done.lock().unwrap().values().all(|times| *times == 1));
     assert_eq!(task.status().await.unwrap().state, TaskState::Completed);
     engine.shut_down().await.unwrap();
+}
+
+/// In the middle of its list a task is brought into a file: nothing of it contradicts itself, and it goes on there.
+#[tokio::test]
+async fn a_task_in_the_middle_of_its_list_goes_on_in_another_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("trip.db").display());
+    let gate = Arc::new(Semaphore::new(0));
+    let booked = Booked { gate: Some(Arc::clone(&gate)), ..Booked::default() };
+    let flow = trip(&booked, 3, 0);
+    let mut settings = Settings::default();
+    settings.grace = Duration::from_millis(1);
+    let build = |address: &str| Engine::builder(address).settings(settings.clone()).workflow(&flow);
+    let here = build("memory:").start().await.unwrap();
+    let mut events = here.events();
+    let task = here.submit(&flow, &150).await.unwrap().id();
+    gate.add_permits(60);
+    items_end(&mut events, 60).await;
+    // Three are under way.
+    let mut lines = Vec::new();
+    assert_eq!(here.export(&mut lines, here.tasks()).await.unwrap(), 1);
+    here.shut_down().await.unwrap();
+    gate.add_permits(1_000);
+    let there = build(&address).start().await.unwrap();
+    let imported = there.import(&lines[..]).await.unwrap();
+    assert_eq!((imported.new, imported.refused), (1, 0), "{imported:?}");
+    let task = there.task(&flow, task).await.unwrap();
+    let expected: Vec<_> = (0..150).map(|seat| Some(seat * 10)).collect();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(expected));
+    assert_eq!(task.status().await.unwrap().steps[0].items.unwrap().done, 150);
+    assert!(
+        booked.done.lock().unwrap().values().all(|times| *times == 1),
+        "what was done was not made again"
+    );
+    let report = there.verify().await.unwrap();
+    assert!(report.is_sound(), "{report}");
+    there.shut_down().await.unwrap();
+}
+
+/// Waits until so many items are done.
+async fn items_end(events: &mut steadfast::Events, mut left: usize) {
+    while left > 0 {
+        if let steadfast::What::Step { name, state: StepState::Completed, .. } =
+            events.next().await.unwrap().what
+            && name.starts_with("seats[")
+        {
+            left -= 1;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Gentle release: work that waited for a service goes back to it in growing steps, and never much faster than before.
 //!
 //! A service that was away is weak when it is back, and everything that waited would come at once. A [`Ramp`] lets work go
-//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.22 times
+//! one by one, evenly spaced: first a trickle, twice as much after each stage in which the service did well, up to 1.2 times
 //! the rate that it had before the trouble ([`Steady`]). New work and work that waited take their turns from the same ramp.
 //! Nothing here waits or asks for the time: `now` is an argument.
 //!
@@ -33,7 +33,7 @@ pub use steady::Steady;
 use crate::clock::{Moment, nanos};
 use crate::random::Rng;
 
-/// How much faster than before the trouble, at most.
+/// How much faster than before the trouble where whole calls are too coarse to keep to [`ABOVE`]: few come in a tenth of a second.
 const CAP: f64 = 1.22;
 /// How many more in any tenth of a second than before it, at most, where whole calls are counted.
 const ABOVE: f64 = 1.25;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use steadfast_resilience::telemetry::alert::Rule;
 
 use super::Alert;
+use crate::outbox::wait_after;
 
 /// Why a hook could not take an alert: any error.
 pub type AlertError = Box<dyn std::error::Error + Send + Sync>;
@@ -69,8 +70,7 @@ impl AlertSettings {
 
     /// The wait after so many tries.
     pub(crate) fn wait_after(&self, tries: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
-        self.first_wait.saturating_mul(doubled).min(self.longest_wait)
+        wait_after(tries, self.first_wait, self.longest_wait)
     }
 
     /// What of them makes no sense, in words.

@@ -72,3 +72,9 @@ impl Drop for Ends<'_> {
         self.0.ended.send_replace(true);
     }
 }
+
+/// How long is waited before a message is delivered again that was tried so often: it doubles each time.
+pub(crate) fn wait_after(tries: u32, first: Duration, longest: Duration) -> Duration {
+    let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
+    first.saturating_mul(doubled).min(longest)
+}

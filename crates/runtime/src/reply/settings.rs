@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Reply;
+use crate::outbox::wait_after;
 
 /// Why a hook could not take a reply: any error.
 pub type ReplyError = Box<dyn std::error::Error + Send + Sync>;
@@ -50,8 +51,7 @@ impl ReplySettings {
 
     /// The wait after so many tries.
     pub(crate) fn wait_after(&self, tries: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
-        self.first_wait.saturating_mul(doubled).min(self.longest_wait)
+        wait_after(tries, self.first_wait, self.longest_wait)
     }
 
     /// What of them makes no sense, in words.

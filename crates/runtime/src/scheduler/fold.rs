@@ -243,7 +243,7 @@ impl<S: Store> Scheduler<S> {
         follows: impl FnOnce(&Known) -> Option<Happening> + Send + 'static,
     ) {
         owned.judging += 1;
-        let (shared, mut known) = (Arc::clone(&self.shared), owned.known(step));
+        let (shared, mut known) = (Arc::clone(&self.shared), owned.known(step).into_owned());
         tokio::spawn(async move {
             if known.read(&shared, id, missing, Time::from_millis(u64::MAX)).await.is_some()
                 && let Some(happening) = follows(&known)
@@ -270,6 +270,8 @@ impl<S: Store> Scheduler<S> {
         // What was asked of it before it comes to rest is still acted on, and a signal that came before its timeout.
         let minds_mail = folded.minds_mail || owned.task.state().is_at_rest();
         let mail = minds_mail.then_some(owned.mail_seen);
+        let mut messages = of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices);
+        messages.extend(replies);
         let write = Write {
             task: id,
             guard: Guard { epoch: owned.epoch, revision: owned.revision, mail },
@@ -279,13 +281,7 @@ impl<S: Store> Scheduler<S> {
             mail_read: folded.mail_read,
             hold,
             parked_on: parked_on.clone(),
-            messages: match tells_back {
-                false => of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices),
-                true => {
-                    let alerts = of_task(&self.shared, id, &owned.workflow, &owned.task, &folded.notices);
-                    alerts.into_iter().chain(replies).collect()
-                }
-            },
+            messages,
             audits: folded.audits.clone(),
         };
         owned.saving = Some(Box::new(Saving {

@@ -1,5 +1,6 @@
 //! A task in memory.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -112,9 +113,11 @@ impl Owned {
     }
 
     /// What is in memory of what the code of a step may read. That of an item does not read of other items.
-    pub(super) fn known(&self, of: StepId) -> Known {
-        let fans = if of.item().is_none() { self.task.head().fans() } else { &[] };
-        Known { fans: fans.to_vec(), ..self.known.clone() }
+    pub(super) fn known(&self, of: StepId) -> Cow<'_, Known> {
+        match self.task.head().fans() {
+            fans if fans.is_empty() || of.item().is_some() => Cow::Borrowed(&self.known),
+            fans => Cow::Owned(Known { fans: fans.to_vec(), ..self.known.clone() }),
+        }
     }
 
     pub(super) fn is_saving(&self) -> bool {

@@ -219,7 +219,7 @@ impl<S: Store> Scheduler<S> {
             task: id,
             workflow: Arc::clone(&owned.workflow),
             calls_used: owned.task.step(dispatch.step).calls,
-            known: owned.known(dispatch.step),
+            known: owned.known(dispatch.step).into_owned(),
             missing: owned.missing(dispatch.step, dispatch.undo),
             item: owned.task.head().fan_of(dispatch.step).copied(),
             edited: owned.task.step(dispatch.step).is_edited(),

@@ -47,14 +47,6 @@ impl Run {
     }
 }
 
-fn permits(plan: &Plan) -> Vec<StepId> {
-    let permit = |ask: &Ask| match ask {
-        Ask::Permit(id) => Some(*id),
-        _ => None,
-    };
-    plan.asks().iter().filter_map(permit).collect()
-}
-
 #[test]
 fn so_many_items_are_under_way_as_may_be_and_the_step_is_done_with_the_last() {
     let mut run = Run::new(workflow([step("a").each(each(2, 0)), step("b").after(["a"])]));

@@ -6,14 +6,6 @@ fn why(run: &Run) -> Why {
     run.task.why(&run.definition, run.now, &Since::default())
 }
 
-fn permits(plan: &Plan) -> Vec<StepId> {
-    let permit = |ask: &Ask| match ask {
-        Ask::Permit(id) => Some(*id),
-        _ => None,
-    };
-    plan.asks().iter().filter_map(permit).collect()
-}
-
 #[test]
 fn an_undo_that_is_parked_is_asked_for_again_only_where_it_waits_for_no_time() {
     let mut run = Run::new(workflow([step("a")]));

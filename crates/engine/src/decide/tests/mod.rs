@@ -30,6 +30,15 @@ fn undo_asked() -> Event {
     asked(Action::Undo)
 }
 
+/// What a plan wants permits for.
+fn permits(plan: &Plan) -> Vec<StepId> {
+    let permit = |ask: &Ask| match ask {
+        Ask::Permit(id) => Some(*id),
+        _ => None,
+    };
+    plan.asks().iter().filter_map(permit).collect()
+}
+
 /// A step with an undo.
 fn step(name: &str) -> Step {
     Step::new(name, "service").complete_within(s(10)).undo(s(10))
@@ -144,11 +153,7 @@ impl Run {
 
     /// The names of what a plan wants permits for.
     fn wants(&self, plan: &Plan) -> Vec<&str> {
-        let permit = |ask: &Ask| match ask {
-            Ask::Permit(id) => Some(self.definition.step(*id).name()),
-            _ => None,
-        };
-        plan.asks().iter().filter_map(permit).collect()
+        permits(plan).into_iter().map(|id| self.definition.step(id).name()).collect()
     }
 
     fn cause(&self) -> Option<&Cause> {
