@@ -20,6 +20,10 @@ fn problems(steps: Vec<Step>) -> Vec<String> {
     }
 }
 
+fn each(at_a_time: u16) -> Each {
+    Each { at_a_time, tolerates: 0 }
+}
+
 #[test]
 fn each_mistake_is_refused_with_its_place_and_what_to_do() {
     for (steps, expected) in [
@@ -103,6 +107,20 @@ fn each_mistake_is_refused_with_its_place_and_what_to_do() {
             vec![Step::new("a", "s").undo(s(1)).repeat(Repeat { every: s(1), at_most: Some(2) })],
             "step `a`: it is repeated, and each round is a call of its own that one undo does not take back: leave to a \
              step behind it what has to be undone or cannot be",
+        ),
+        (vec![read("a").each(each(0))], "step `a`: at_a_time is 0: give 1 to 1000"),
+        (vec![read("a").each(each(1_001))], "step `a`: at_a_time is 1001: give 1 to 1000"),
+        (
+            vec![read("a").each(each(1)).repeat(Repeat { every: s(1), at_most: Some(2) })],
+            "step `a`: it is made for each item and repeated: leave one of the two to another step",
+        ),
+        (
+            vec![read("a").each(each(1)).point_of_no_return()],
+            "step `a`: it is made for each item, and a part of them is no point of no return: add a step behind it that is one",
+        ),
+        (
+            vec![read("a").each(each(1)).on_failure(OnFailure::Continue)],
+            "step `a`: it is made for each item, and goes on when it has failed: say how many failed items it tolerates",
         ),
         (
             vec![Step::new("a", "s")],

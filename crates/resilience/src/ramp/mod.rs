@@ -40,7 +40,7 @@ const ABOVE: f64 = 1.25;
 /// Where that would leave less than this, more may come: a service with few calls would never catch up.
 const LEAST: f64 = 1.15;
 /// How much closer to each other calls can come on their way than they were sent.
-const ON_THE_WAY: Duration = Duration::from_millis(2);
+const ON_THE_WAY: Duration = Duration::from_millis(3);
 /// Turns a second in the first stage.
 const FIRST: f64 = 2.0;
 /// How long a stage lasts at least; up to a fifth more, so that many do not grow in step.

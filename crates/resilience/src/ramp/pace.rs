@@ -12,7 +12,7 @@ use crate::clock::{Moment, nanos};
 pub(super) const TENTH: Duration = Duration::from_millis(100);
 /// How late a call may begin so that those after it do not have to: timers wake up to a millisecond late, and then somebody
 /// has to be scheduled.
-pub(super) const LATE: Duration = Duration::from_millis(2);
+pub(super) const LATE: Duration = Duration::from_millis(1);
 
 /// Holds calls back that would begin together. Turns are evenly spaced, but a process that stands still for a moment finds all
 /// that were due meanwhile due at once.
