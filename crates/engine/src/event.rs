@@ -107,6 +107,11 @@ pub enum Event {
         /// Which step.
         step: StepId,
     },
+    /// The task that a step has asked for has ended.
+    Woken {
+        /// Which step, or its undo.
+        step: StepId,
+    },
     /// An attempt tells how far it has come. That comes beside the event.
     Progressed {
         /// Which step.
@@ -150,6 +155,7 @@ impl Event {
             | Self::Until { step, .. }
             | Self::Listed { step, .. }
             | Self::Taken { step }
+            | Self::Woken { step }
             | Self::Progressed { step, .. } => Some(*step),
             Self::Asked { action, .. } => action.step(),
             Self::Claimed | Self::Signalled { .. } | Self::DeadlinePassed | Self::Cancelled { .. } => None,
@@ -171,7 +177,7 @@ pub enum Answer {
         /// When to ask again; `None` until the service's gate lets it go.
         until: Option<Time>,
     },
-    /// A round of a repeated step is over, and it is not done.
+    /// A round of a repeated step is over, and it is not done; or the task goes on that a step has asked for.
     NotYet,
     /// It was not heard of in time and is given up: nobody knows whether it happened.
     Unheard,

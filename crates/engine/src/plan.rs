@@ -160,6 +160,8 @@ pub enum Ignored {
     MayHaveHappened,
     /// No undo of the step has failed.
     UndoNotStuck,
+    /// The task that the step has asked for goes on.
+    ChildGoesOn,
 }
 
 impl fmt::Display for Ignored {
@@ -185,6 +187,7 @@ impl fmt::Display for Ignored {
                 "nobody knows whether the step happened: look at its service, and say whether it did"
             }
             Self::UndoNotStuck => "no undo of this step has failed",
+            Self::ChildGoesOn => "the task that the step has asked for goes on: cancel that one first",
         })
     }
 }

@@ -10,6 +10,7 @@ use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
+use crate::child::{GONE, Parent, Tasks, child_id};
 use crate::handler::{Fault, Item, PANIC, Work, call};
 use crate::judge::{is_done, item_of};
 use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
@@ -48,6 +49,8 @@ pub(crate) struct Order {
     pub(crate) turn: Option<Turn>,
     /// Whether it finds out for all others if the service is back.
     pub(crate) probes: bool,
+    /// Set for a step that asks for another task: that one's namespace and priority, and whether it is sure that it was done.
+    pub(crate) asks: Option<(Arc<str>, i8, bool)>,
 }
 
 impl Order {
@@ -114,6 +117,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         series,
         turn,
         probes,
+        asks,
     } = order;
     known.read(shared, task, missing, dispatch.complete_by).await?;
     if edited {
@@ -129,6 +133,12 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
     };
     let step = workflow.definition().step(id);
     let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
+    let parent = asks.map(|(namespace, priority, sure)| {
+        let key = step_key(task, step.name(), dispatch.series);
+        let child = child_id(task, item.as_ref().map_or(key, |item| item_key(key, item.place)));
+        let tasks: Arc<dyn Tasks> = Arc::<Shared<S>>::clone(shared);
+        Box::new(Parent { tasks, task, step: dispatch.step, child, namespace, priority, sure })
+    });
     let pulse = Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt));
     let work = Arc::new(Work {
         task,
@@ -141,6 +151,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         known,
         item,
         pulse: pulse.clone(),
+        parent,
     });
     let pipeline = workflow.service(id).pipeline();
     if let Some(turn) = turn {
@@ -177,6 +188,7 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
         return None;
     }
     match called {
+        Ok(output) if step.asks_for().is_some() && output.is_empty() => Some((Answer::NotYet, None)),
         Ok(output) if output.len() > MAX_PAYLOAD => Some((too_large(output.len()), None)),
         Ok(output) if dispatch.undo => Some((Answer::Completed, Some(output))),
         Ok(output) => Some(match is_done(&workflow, id, &output) {
@@ -227,12 +239,16 @@ fn bad_item(why: &str) -> Answer {
 /// The key of a step, of its undo, of one of its rounds or items: the same for each attempt, everywhere and always.
 fn key_of(task: TaskId, step: &str, dispatch: &Dispatch, item: Option<&Item>) -> IdempotencyKey {
     let key = step_key(task, step, dispatch.series);
-    let key = item.map_or(key, |item| key.member(&format!("item {}", item.place)));
+    let key = item.map_or(key, |item| item_key(key, item.place));
     match (dispatch.undo, dispatch.round) {
         (true, _) => key.member("undo"),
         (false, 0) => key,
         (false, round) => key.member(&format!("round {round}")),
     }
+}
+
+pub(crate) fn item_key(step: IdempotencyKey, place: u16) -> IdempotencyKey {
+    step.member(&format!("item {place}"))
 }
 
 /// The key of a step in its series: one that an operator has begun anew has another.
@@ -340,7 +356,8 @@ fn is_shut(pipeline: &Pipeline) -> bool {
 /// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had
 /// one key. A handler that panicked has not.
 fn effect_of(error: &Error<Fault>, story: &Story) -> Effect {
-    if error.failure().is_some_and(|last| last.class() == Class::Terminal && last.kind() != PANIC) {
+    let answers = |last: &Verdict| last.class() == Class::Terminal && ![PANIC, GONE].contains(&last.kind());
+    if error.failure().is_some_and(answers) {
         return Effect::Refused;
     }
     let all_kept = usize::try_from(story.attempts()) == Ok(story.tried().len());

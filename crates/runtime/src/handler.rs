@@ -11,6 +11,7 @@ use steadfast_engine::StepId;
 use steadfast_resilience::{Attempt, Classify, IdempotencyKey, Kind, Verdict};
 use steadfast_store::{Payload, TaskId};
 
+use crate::child::Parent;
 use crate::pulse::Pulse;
 use crate::workflow::Known;
 
@@ -55,6 +56,8 @@ pub struct Work {
     pub item: Option<Item>,
     /// How the attempt is heard of while it runs.
     pub pulse: Pulse,
+    /// Who asks, of a step that asks for another task.
+    pub parent: Option<Box<Parent>>,
 }
 
 /// An item of a list.

@@ -16,6 +16,7 @@ mod agent;
 mod alert;
 mod audit;
 mod bulk;
+mod child;
 mod circuits;
 mod clock;
 mod error;
@@ -45,6 +46,7 @@ mod workflow;
 
 pub use alert::{Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, circuit};
 pub use bulk::{BulkRecord, BulkState, BulkStatus, NewBulk, Wanted};
+pub use child::{ChildInput, Parent, child, children};
 pub use circuits::{CircuitRecord, Past};
 pub use error::{Error, ErrorKind};
 pub use extra::Extra;

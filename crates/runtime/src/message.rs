@@ -32,6 +32,11 @@ pub enum Request {
     },
     /// What an operator asks.
     Operate(Operation),
+    /// The task that a step has asked for has ended.
+    ChildEnded {
+        /// Which step.
+        step: StepId,
+    },
 }
 
 /// What an operator asks of a task, as it travels.
@@ -90,7 +95,7 @@ impl Request {
         match self {
             Self::Cancel { .. } => true,
             Self::Operate(operation) => operation.action == Action::Cancel,
-            Self::Answer(_) | Self::Signal { .. } => false,
+            Self::Answer(_) | Self::Signal { .. } | Self::ChildEnded { .. } => false,
         }
     }
 
@@ -106,6 +111,7 @@ impl Request {
     /// What happens by it, with what comes beside the event.
     pub(crate) fn into_happening(self) -> Happening {
         let (event, output, asked) = match self {
+            Self::ChildEnded { step } => (Event::Woken { step }, None, None),
             Self::Signal { name, id, says } => (Event::Signalled { signal: name, id }, Some(says), None),
             Self::Cancel { by, why } => {
                 (Event::Cancelled { cause: Cause::Cancelled { by, why } }, None, None)

@@ -31,10 +31,7 @@ use crate::shared::Shared;
 use crate::stats::{Counters, Stats};
 use crate::supervisor;
 use crate::watch::{Rested, Told, Watchers};
-use crate::workflow::{Known, Workflow, Workflows};
-
-/// How often a task's end is looked for that may come on another node.
-const LOOK_FOR_END: Duration = Duration::from_secs(1);
+use crate::workflow::{Workflow, Workflows};
 
 /// How long the last alerts of a node that is shut down may take beside their hooks.
 const LAST_ALERTS: Duration = Duration::from_secs(5);
@@ -333,34 +330,7 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// The store's, a task that does not exist; the node has stopped before the task was at rest.
     pub async fn rested(&self, task: TaskId) -> Result<Rested, Error> {
-        let mut looks = false;
-        loop {
-            let waiting = self.shared.watchers.wait_for(task);
-            let mut notified = std::pin::pin!(waiting.notify.notified());
-            notified.as_mut().enable();
-            // What is held here is not at rest, as far as this node knows: the store is not asked at first.
-            let stopped = self.shared.inbox.is_closed();
-            if looks || stopped || !self.shared.watchers.is_held(task) {
-                let read = self.read(task).await;
-                let rests = read.as_ref().map_or(true, |stored| stored.task.state().is_at_rest());
-                if rests || stopped {
-                    self.shared.watchers.forget(task);
-                    let stored = read?;
-                    let workflow = self.shared.workflow_of(&stored).cloned();
-                    let rested = Rested { task: stored.task, known: Known::default(), workflow };
-                    return if rests { Ok(rested) } else { Err(ErrorKind::ShuttingDown.into()) };
-                }
-            }
-            looks = true;
-            tokio::select! {
-                () = notified => {}
-                () = self.shared.inbox.closed() => {}
-                () = self.shared.clock.sleep(LOOK_FOR_END) => {}
-            }
-            if let Some(rested) = waiting.rested.get() {
-                return Ok(rested.clone());
-            }
-        }
+        self.shared.rested(task).await
     }
 
     /// Everything that this node writes of tasks from now on.

@@ -57,6 +57,11 @@ pub(crate) struct Waiting<'o> {
 }
 
 impl Waiting<'_> {
+    /// What became of it, as soon as that is known here.
+    pub(crate) async fn answered(&mut self) -> Option<Audit> {
+        (&mut self.answer).await.ok()
+    }
+
     /// What became of it, once that is known here.
     pub(crate) fn told(&mut self) -> Option<Audit> {
         self.answer.try_recv().ok()

@@ -85,7 +85,7 @@ impl<S: Store> Shared<S> {
         start: Start,
         extra: Extra,
     ) -> Result<Submitted, NodeError> {
-        if let Some(to) = &extra.reply_to {
+        if let Some(to) = extra.reply_to.as_ref().filter(|to| !to.is_parent()) {
             self.check_reply_to(to)?;
         }
         let (told, answer) = oneshot::channel();

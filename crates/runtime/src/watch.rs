@@ -2,13 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use steadfast_engine::{StepId, StepState, Task, TaskState};
-use steadfast_store::TaskId;
+use steadfast_store::{Store, TaskId};
 use tokio::sync::{Notify, broadcast};
 
+use crate::error::{Error, ErrorKind};
+use crate::shared::Shared;
 use crate::workflow::{Known, Workflow};
 
+/// How often a task's end is looked for that may come on another node.
+const LOOK_FOR_END: Duration = Duration::from_secs(1);
 /// How many events a listener may be behind.
 const BEHIND: usize = 4_096;
 
@@ -173,6 +178,40 @@ impl Watchers {
         }
         if task.state().is_at_rest() {
             self.rests(id, workflow, task, known);
+        }
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Waits until a task is at rest, wherever that happens. One that ends on this node is not read from the store.
+    pub(crate) async fn rested(&self, task: TaskId) -> Result<Rested, Error> {
+        let mut looks = false;
+        loop {
+            let waiting = self.watchers.wait_for(task);
+            let mut notified = std::pin::pin!(waiting.notify.notified());
+            notified.as_mut().enable();
+            // What is held here is not at rest, as far as this node knows: the store is not asked at first.
+            let stopped = self.inbox.is_closed();
+            if looks || stopped || !self.watchers.is_held(task) {
+                let read = self.store.read(vec![task]).await.map(|mut read| read.pop().flatten());
+                let rests = !matches!(&read, Ok(Some(stored)) if !stored.task.state().is_at_rest());
+                if rests || stopped {
+                    self.watchers.forget(task);
+                    let stored = read?.ok_or(ErrorKind::UnknownTask(task))?;
+                    let workflow = self.workflow_of(&stored).cloned();
+                    let rested = Rested { task: stored.task, known: Known::default(), workflow };
+                    return if rests { Ok(rested) } else { Err(ErrorKind::ShuttingDown.into()) };
+                }
+            }
+            looks = true;
+            tokio::select! {
+                () = notified => {}
+                () = self.inbox.closed() => {}
+                () = self.clock.sleep(LOOK_FOR_END) => {}
+            }
+            if let Some(rested) = waiting.rested.get() {
+                return Ok(rested.clone());
+            }
         }
     }
 }

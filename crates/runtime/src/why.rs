@@ -1,8 +1,12 @@
 //! Why a task does not move: what its rows, its history and the circuits in the store say together.
 
-use steadfast_engine::{Circuit, CircuitState, Since, Time, Why};
+use std::sync::Arc;
+
+use steadfast_engine::{Circuit, CircuitState, Definition, Held, On, Since, StepId, Time, Why};
 use steadfast_store::{Entry, Store, Stored, TaskId};
 
+use crate::agent::{item_key, step_key};
+use crate::child::child_id;
 use crate::circuits::{CircuitRecord, Past};
 use crate::error::Error;
 use crate::node::Node;
@@ -31,7 +35,26 @@ impl<S: Store> Node<S> {
             let of = |service: &str| circuits.iter().find(|circuit| &*circuit.service == service).map(seen);
             why.know_circuits(of);
         }
+        self.know_children(stored, &mut why).await?;
         Ok(why)
+    }
+
+    /// Fills in the tasks that steps have asked for.
+    async fn know_children(&self, stored: &Stored, why: &mut Why) -> Result<(), Error> {
+        let waits = |held: &Held| matches!(held.on, On::Child { .. }).then_some(held.step).flatten();
+        let steps: Vec<_> = why.held.iter().filter_map(waits).take(MOST_CHILDREN).collect();
+        let Some(workflow) = self.shared.workflow_of(stored).filter(|_| !steps.is_empty()) else {
+            return Ok(());
+        };
+        let ids = steps.iter().map(|step| child_of(workflow.definition(), stored, *step)).collect();
+        let found = self.shared.store.read(ids).await?;
+        let known = |at: StepId| {
+            let place = steps.iter().position(|step| *step == at)?;
+            let child = found.get(place)?.as_ref()?;
+            Some((Arc::from(child.id.to_string()), child.task.state()))
+        };
+        why.know_children(known);
+        Ok(())
     }
 
     fn put_together(&self, stored: &Stored, history: &[Entry]) -> Why {
@@ -50,6 +73,17 @@ impl<S: Store> Node<S> {
         }
         why
     }
+}
+
+/// Of so many it is told which tasks they wait for: of a long list it is enough to see some.
+const MOST_CHILDREN: usize = 100;
+
+/// The id of the task that a step has asked for.
+fn child_of(definition: &Definition, stored: &Stored, at: StepId) -> TaskId {
+    let (task, step) = (&stored.task, stored.task.rules(definition, at));
+    let key = step_key(stored.id, step.name(), task.step(at).series());
+    let place = task.head().fan_of(at).and_then(|fan| fan.place_of(at));
+    child_id(stored.id, place.map_or(key, |place| item_key(key, place)))
 }
 
 /// A circuit as a step sees it that waits for it.

@@ -40,13 +40,15 @@ pub struct Code {
     pub done: Option<Done>,
     /// For which items it is made, if it is made for each of a list.
     pub list: Option<List>,
+    /// The workflow of the task that it asks for, if it asks for one.
+    pub child: Option<Arc<Workflow>>,
 }
 
 impl Code {
     /// The code of a step that always runs, once, and has no undo.
     #[must_use]
     pub fn new(run: Arc<dyn Handler>) -> Self {
-        Self { condition: None, run, undo: None, until: None, done: None, list: None }
+        Self { condition: None, run, undo: None, until: None, done: None, list: None, child: None }
     }
 
     /// The code of a step that waits and calls nothing.
@@ -95,7 +97,14 @@ impl Workflow {
             if step.wait().is_none() && step.service() != service.name() {
                 return Err(format!("step `{name}` calls `{}`, not `{}`", step.service(), service.name()));
             }
-            if step.undo_settings().is_some() != code.undo.is_some() {
+            if step.asks_for() != code.child.as_ref().map(|child| &*child.name) {
+                return Err(format!(
+                    "step `{name}`: a step that asks for a task needs its workflow, and only that"
+                ));
+            }
+            // Behind a point of no return the task that it asks for is not undone.
+            let undo = code.undo.is_some() && (code.child.is_none() || step.undo_settings().is_some());
+            if step.undo_settings().is_some() != undo {
                 return Err(format!("step `{name}`: an undo needs a handler, and a handler an undo"));
             }
             if step.is_conditional() != code.condition.is_some() {
@@ -151,6 +160,7 @@ impl Workflow {
             until: code.until.clone(),
             done: code.done.clone(),
             list: code.list.clone(),
+            child: code.child.clone(),
         });
         Self {
             definition: self.definition.clone(),
@@ -252,18 +262,19 @@ pub struct Workflows {
 }
 
 impl Workflows {
-    /// Adds one.
+    /// Adds one, and those of the tasks that its steps ask for.
     ///
     /// # Errors
     /// Another one of the same name and version was added before.
     pub fn add(&mut self, workflow: Arc<Workflow>) -> Result<(), String> {
         let version = workflow.definition.version();
         let versions = self.by_name.entry(Arc::clone(&workflow.name)).or_default();
-        if versions.iter().any(|known| known.definition.version() == version) {
-            return Err(format!("workflow `{}` version {version} is there twice", workflow.name));
+        match versions.iter().find(|known| known.definition.version() == version) {
+            Some(known) if Arc::ptr_eq(known, &workflow) => return Ok(()),
+            Some(_) => return Err(format!("workflow `{}` version {version} is there twice", workflow.name)),
+            None => versions.push(Arc::clone(&workflow)),
         }
-        versions.push(workflow);
-        Ok(())
+        workflow.steps.iter().filter_map(|code| code.child.clone()).try_for_each(|child| self.add(child))
     }
 
     /// The one of this name and version.

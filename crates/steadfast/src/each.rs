@@ -121,16 +121,21 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
             Ok(item) => with_context(work, attempt, &of, |cx| run(cx, item)),
             Err(fault) => failed(fault),
         };
-        let list = move |known: &Known| {
-            let seen = Seen::new(known.clone(), &at).map_err(|fault| fault.message)?;
-            let packed = |item: &T| serde_json::to_vec(item).map(Payload::from);
-            let items = list(&seen).iter().map(packed).collect::<Result<Vec<_>, _>>();
-            items.map_err(|error| format!("an item cannot be written as JSON: {error}"))
-        };
-        let mut step = StepBuilder::new(self, place, service, Arc::new(handler));
-        step.list = Some(Arc::new(list));
-        step.with_step(|step| step.each(Each { at_a_time: AT_A_TIME, tolerates: 0 }))
+        let step = StepBuilder::new(self, place, service, Arc::new(handler));
+        step.with_list(move |known| made(&list, known, &at))
     }
+}
+
+/// The items of a list, as they are stored.
+pub(crate) fn made<In: DeserializeOwned, T: Serialize>(
+    list: impl Fn(&Seen<In>) -> Vec<T>,
+    known: &Known,
+    at: &Place,
+) -> Result<Vec<Payload>, String> {
+    let seen = Seen::new(known.clone(), at).map_err(|fault| fault.message)?;
+    let packed = |item: &T| serde_json::to_vec(item).map(Payload::from);
+    let items = list(&seen).iter().map(packed).collect::<Result<Vec<_>, _>>();
+    items.map_err(|error| format!("an item cannot be written as JSON: {error}"))
 }
 
 impl<In, Out> EachBuilder<'_, In, Out>
@@ -150,6 +155,15 @@ where
         self.with_each(|each| Each { tolerates: failed, ..each })
     }
 
+    /// It is made for each item of this list.
+    pub(crate) fn with_list(
+        mut self,
+        list: impl Fn(&Known) -> Result<Vec<Payload>, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.list = Some(Arc::new(list));
+        self.with_step(|step| step.each(Each { at_a_time: AT_A_TIME, tolerates: 0 }))
+    }
+
     fn with_each(self, change: impl FnOnce(Each) -> Each) -> Self {
         let each = self.said().fans_out().unwrap_or(Each { at_a_time: AT_A_TIME, tolerates: 0 });
         self.with_step(|step| step.each(change(each)))
@@ -157,7 +171,7 @@ where
 }
 
 /// The item that an attempt is about.
-fn item<T: DeserializeOwned>(work: &Work) -> Result<T, Fault> {
+pub(crate) fn item<T: DeserializeOwned>(work: &Work) -> Result<T, Fault> {
     let value = work.item.as_ref().map(|item| &*item.value).unwrap_or_default();
     serde_json::from_slice(value).map_err(|error| bad("the item", &error))
 }

@@ -71,6 +71,7 @@
 
 mod any_store;
 mod bulk;
+mod child;
 mod context;
 mod each;
 mod engine;
@@ -91,6 +92,7 @@ mod wait;
 mod workflow;
 
 pub use bulk::{Bulk, BulkAsk, BulkAsked, BulkOf};
+pub use child::{ChildBuilder, ChildrenBuilder};
 pub use context::{Context, Seen};
 pub use each::{EachBuilder, ItemsRef};
 pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};

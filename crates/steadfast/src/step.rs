@@ -91,6 +91,8 @@ pub struct StepBuilder<'f, In, Out, Ref = StepRef<Out>> {
     condition: Option<Condition>,
     done: Option<Done>,
     pub(crate) list: Option<List>,
+    /// The workflow of the task that it asks for.
+    child: Option<Arc<steadfast_runtime::Workflow>>,
     output: PhantomData<fn() -> (Out, Ref)>,
 }
 
@@ -122,6 +124,7 @@ where
             condition: None,
             done: None,
             list: None,
+            child: None,
             output: PhantomData,
         }
     }
@@ -307,7 +310,8 @@ where
     /// Makes it part of the workflow.
     pub fn add(self) -> Ref {
         let mut step = self.step;
-        if self.undo.is_some() {
+        // One that asks for another task has its undo by itself.
+        if self.undo.is_some() && self.child.is_none() {
             step = step.undo(self.undo_within);
             if self.undo_reads_output {
                 step = step.undo_reads_output();
@@ -316,10 +320,21 @@ where
                 step = step.undo_recovery(recovery);
             }
         }
-        let (condition, done, list) = (self.condition, self.done, self.list);
-        let code = Code { condition, undo: self.undo, done, list, ..Code::new(self.run) };
+        let (condition, done, list, child) = (self.condition, self.done, self.list, self.child);
+        let code = Code { condition, undo: self.undo, done, list, child, ..Code::new(self.run) };
         self.flow.add(step, code, self.service);
         Ref::of(&self.place)
+    }
+
+    /// It asks for a task of this workflow.
+    pub(crate) fn asking(
+        mut self,
+        workflow: &Arc<steadfast_runtime::Workflow>,
+        step: Step,
+        undo: Arc<dyn Handler>,
+    ) -> Self {
+        (self.child, self.step, self.undo) = (Some(Arc::clone(workflow)), step, Some(undo));
+        self
     }
 
     /// Changes what the step says.

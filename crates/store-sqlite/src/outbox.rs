@@ -5,13 +5,13 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::Time;
 use steadfast_store::{
-    FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, OutboxId, OutboxKind, Outgoing, Payload, Sent, Settled, TaskId,
-    UNDELIVERABLE_KEPT, Undelivered,
+    FORGOTTEN_AT_ONCE, Handed, KEYS_KEPT, Message, OutboxId, OutboxKind, Outgoing, Payload, Sent, Settled,
+    TaskId, UNDELIVERABLE_KEPT, Undelivered,
 };
 
 use crate::codec::{id, millis, time};
-use crate::reply;
 use crate::write::number;
+use crate::{mail, reply};
 
 /// Those that are due, longest due first, but for those behind one of the same task that is due later.
 pub(crate) const DUE_OUT: &str = "SELECT number, at_ms, task, kind, body, tries FROM steadfast_outbox AS m
@@ -46,6 +46,9 @@ fn kind(code: u8) -> OutboxKind {
 /// What a write tells: a reply waits for its address, the rest goes the way of all messages.
 pub(crate) fn tell(transaction: &Connection, message: &Outgoing, now: Time) -> rusqlite::Result<()> {
     match (&message.to, message.task) {
+        (_, Some(task)) if message.kind == OutboxKind::Mail => {
+            mail::post(transaction, &Message::new(task, Payload::clone(&message.body))).map(drop)
+        }
         (Some(to), Some(task)) => reply::send(transaction, task, to, message, now),
         _ => send(transaction, message, now).map(drop),
     }

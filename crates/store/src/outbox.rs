@@ -30,12 +30,14 @@ pub enum OutboxKind {
     Alert,
     /// Whoever submitted the task.
     Reply,
+    /// A task: it is mail to it, posted with the write that it is part of. Nothing goes out.
+    Mail,
 }
 
 /// A message that is to go out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The task that it is about. Messages of one kind about one task are delivered in their order.
+    /// The task that it is about, or to which it is mail. Messages of one kind about one task are delivered in their order.
     pub task: Option<TaskId>,
     /// Who is to get it.
     pub kind: OutboxKind,

@@ -3,6 +3,7 @@
 //! [`decide`] is total: any event may come in any state, and where it makes no sense there it changes nothing and says
 //! so. It looks only at what changes: its cost does not grow with the steps that do not.
 
+mod child;
 mod draft;
 mod each;
 mod forward;
@@ -60,6 +61,7 @@ impl Draft<'_> {
             Event::Listed { step, items } => self.listed(*step, *items),
             Event::Signalled { signal, id } => self.signalled(signal, id.as_ref()),
             Event::Taken { step } => self.taken(*step),
+            Event::Woken { step } => self.woken(*step),
             Event::Progressed { step, attempt } => self.progressed(*step, *attempt),
             Event::DeadlinePassed => self.deadline_passed(),
             Event::Cancelled { cause } => self.cancelled(cause),
@@ -188,6 +190,7 @@ impl Draft<'_> {
             return Err(Ignored::Late);
         }
         match (record.is_undoing(), answer) {
+            (_, Answer::NotYet) if self.rules(id).asks_for().is_some() => self.child_goes_on(id),
             (false, Answer::NotYet) if self.rules(id).repeats().is_some() => self.not_yet(id),
             (false, Answer::Completed | Answer::NotYet) => {
                 self.keeps = Some(id);

@@ -56,6 +56,7 @@ impl Draft<'_> {
             StepState::Waiting if step.wait().is_some() || step.fans_out().is_some() => {
                 return Err(Ignored::GoesOn);
             }
+            _ if self.has_child(id) => return Err(Ignored::ChildGoesOn),
             _ => {}
         }
         if self.is_unclear(id) && !did_not_happen && (edited || !step.is_idempotent()) {
@@ -89,11 +90,14 @@ impl Draft<'_> {
         for item in self.given_up_items(id) {
             self.begin_anew(item, edited, did_not_happen);
         }
+        let asks = self.rules(id).asks_for().is_some();
         self.change(id, |record| {
             (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
             record.may_have_happened &= !did_not_happen;
             // Under the old keys a service would only repeat what it answered before.
-            if edited || record.rounds() > 0 {
+            // A task that may be under way is looked for, and no other one asked for.
+            let anew = if asks { !record.may_have_happened } else { edited || record.rounds() > 0 };
+            if anew {
                 record.change_more(|more| {
                     more.series = more.series.saturating_add(1);
                     more.rounds = 0;
@@ -111,13 +115,11 @@ impl Draft<'_> {
         if self.record(id).state == StepState::Pending && !(begun && self.is_unlocked(id)) {
             return Err(Ignored::NotItsTurn);
         }
-        // A signal that it would have taken is there for the next.
-        if self.head().kept_for(id).is_some() {
-            self.head_mut().change_more(|more| {
-                more.kept.iter_mut().filter(|kept| kept.step == Some(id)).for_each(|kept| kept.step = None);
-            });
+        if self.has_child(id) {
+            return Err(Ignored::ChildGoesOn);
         }
         self.take_up();
+        self.leave_signal(id);
         self.skip_items(id);
         // Where the items were to be undone one by one, nobody but an operator can undo what was done in their place.
         let is_whole = happened && self.definition.step(id).fans_out().is_some();
@@ -142,6 +144,7 @@ impl Draft<'_> {
             self.head_mut().ending = None;
             self.head_mut().state = TaskState::Running;
             self.ask_for_all();
+            self.look_for_children();
             // Its last step was done, and it failed all the same: its deadline had passed behind the point of no return.
             if self.head().open == 0 {
                 self.head_mut().state = TaskState::Completed;

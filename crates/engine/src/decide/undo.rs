@@ -122,7 +122,8 @@ impl Draft<'_> {
         let complete_by = self.now + within;
         self.turn(id, Turn::Running(complete_by));
         let (attempt, series) = (self.record(id).attempt, self.record(id).series());
-        let (round, calls_left) = (0, None);
+        // Only a step that asks for another task has both, an undo and rounds.
+        let (round, calls_left) = (self.record(id).rounds(), None);
         self.dispatch(Dispatch { step: id, undo: true, attempt, round, series, complete_by, calls_left });
         Ok(())
     }

@@ -110,6 +110,24 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// The signal that a step would have taken is there for the one that has waited longest, or for the next.
+    pub(super) fn leave_signal(&mut self, id: StepId) {
+        let Some(Kept { signal, at, .. }) = self.head().kept_for(id).cloned() else { return };
+        let waits = |other: &StepId| {
+            *other != id
+                && self.record(*other).state == StepState::Waiting
+                && self.head().kept_for(*other).is_none()
+        };
+        let waiting = self.definition.waits_for(&signal).filter(waits);
+        let next = waiting.min_by_key(|other| (self.record(*other).since(), *other));
+        self.head_mut().change_more(|more| {
+            more.kept.iter_mut().filter(|kept| kept.at == at).for_each(|kept| kept.step = next);
+        });
+        if let Some(next) = next {
+            self.ask_for_kept(next);
+        }
+    }
+
     /// What a kept signal says is there: the step that takes it is done.
     pub(super) fn taken(&mut self, id: StepId) -> Followed {
         let waits = self.record(id).state == StepState::Waiting && self.head().kept_for(id).is_some();

@@ -55,5 +55,8 @@ impl Builder {
 fn behind_no_return(steps: &mut [Step], dependents: &[Vec<StepId>]) {
     for place in super::check::behind_no_return(steps, dependents) {
         steps[place].on_failure.get_or_insert(super::OnFailure::Error);
+        if steps[place].asks_for().is_some() {
+            steps[place].leave_child();
+        }
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn check(workflow: &Builder) -> Result<Vec<Vec<StepId>>, Invalid> {
         found.step(step);
         found.repeat(step, workflow.complete_within.is_some());
         found.each(step);
+        found.child(step);
     }
     let before = found.order(&workflow.steps);
     if found.problems.is_empty() {
@@ -246,6 +247,24 @@ impl Found {
         }
     }
 
+    /// A step that asks for another task.
+    fn child(&mut self, step: &Step) {
+        let (Some(workflow), place) = (&step.child, place(step)) else { return };
+        self.name(&format!("{place}, workflow"), workflow);
+        let is_more = step.waits.is_some()
+            || step.repeat.is_some()
+            || step.heartbeat_within.is_some()
+            || step.max_calls.is_some()
+            || step.point_of_no_return
+            || !step.idempotent;
+        if is_more || !step.undo_when_unknown || step.undo.is_none_or(|undo| undo.reads_output) {
+            self.add(
+                &place,
+                "it asks for another task, and that is all that it does: leave its calls, rounds and undo as they are",
+            );
+        }
+    }
+
     /// What each step comes after, as far as it makes sense.
     fn order(&mut self, steps: &[Step]) -> Vec<Vec<StepId>> {
         let mut places: HashMap<&str, StepId> = HashMap::with_capacity(steps.len());
@@ -315,7 +334,7 @@ impl Found {
                 if step.on_failure == Some(OnFailure::Undo) {
                     self.add(place(step), "it comes after a point of no return, where nothing is undone: choose error or continue");
                 }
-                if step.undo.is_some() {
+                if step.undo.is_some() && step.child.is_none() {
                     self.add(
                         place(step),
                         "it comes after a point of no return, where nothing is undone: remove its undo",

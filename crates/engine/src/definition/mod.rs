@@ -4,6 +4,7 @@
 
 mod builder;
 mod check;
+mod child;
 mod each;
 mod step;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use builder::Builder;
 pub(crate) use check::bad_name;
 pub use check::{Invalid, Problem};
+pub use child::CHILDREN;
 pub use each::{CHUNK, Each, MAX_AT_A_TIME, MAX_ITEMS};
 pub use step::{OnFailure, Recovery, Step, Undo};
 pub use wait::{Repeat, Wait};
@@ -171,6 +173,9 @@ impl Definition {
                 None if step.repeats().is_some() => mix(b"repeat"),
                 None if step.fans_out().is_some() => mix(b"each"),
                 None => {}
+            }
+            if let Some(workflow) = step.asks_for() {
+                mix(format!("child {workflow}").as_bytes());
             }
         }
         hash

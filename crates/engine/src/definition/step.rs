@@ -28,6 +28,8 @@ pub struct Step {
     pub(super) repeat: Option<Repeat>,
     pub(super) each: Option<Each>,
     pub(super) heartbeat_within: Option<Duration>,
+    /// The workflow of the task that it asks for.
+    pub(super) child: Option<String>,
 }
 
 /// What a step that has failed for good means for its task.
@@ -102,6 +104,7 @@ impl Step {
             repeat: None,
             each: None,
             heartbeat_within: None,
+            child: None,
         }
     }
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use steadfast_store::MAX_KEY;
+use steadfast_engine::StepId;
+use steadfast_store::{MAX_KEY, TaskId};
 
 /// To whom a task replies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +18,8 @@ pub struct BadAddress(String);
 
 const QUEUE: &str = "queue:";
 const HOOK: &str = "hook:";
+/// Not for others: it is the engine that writes it.
+const TASK: &str = "task:";
 
 impl ReplyTo {
     /// A queue of this name in the store, from which the submitter takes its replies.
@@ -27,6 +30,16 @@ impl ReplyTo {
     /// The function of this name that the engine was given.
     pub fn hook(name: impl fmt::Display) -> Self {
         Self(Arc::from(format!("{HOOK}{name}")))
+    }
+
+    /// The task that has asked for another one, and waits for its end.
+    pub(crate) fn parent(task: TaskId, step: StepId) -> Self {
+        Self(Arc::from(format!("{TASK}{task}/{}", step.ordinal())))
+    }
+
+    /// Whether it is a task that waits.
+    pub(crate) fn is_parent(&self) -> bool {
+        self.0.starts_with(TASK)
     }
 
     /// As it is stored.
@@ -52,6 +65,12 @@ impl ReplyTo {
             false => Err(BadAddress(self.0.chars().take(MAX_KEY).collect())),
         }
     }
+}
+
+/// The step that waits for a task, if that is what an address says.
+pub(super) fn waiting_step(address: &str) -> Option<(TaskId, StepId)> {
+    let (task, step) = address.strip_prefix(TASK)?.split_once('/')?;
+    Some((task.parse().ok()?, StepId::at(step.parse().ok()?)))
 }
 
 impl fmt::Display for ReplyTo {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use steadfast_engine::{MAX_STEPS, Notice, StepId, Task, TaskState, Time};
 use steadfast_store::{Addressed, OutboxKind, Outgoing, Payload, ReplyPlace, TaskId};
 
+use super::address::waiting_step;
 use super::{Body, ReplyTo, Word};
+use crate::message::Request;
 use crate::workflow::Workflow;
 
 /// To whom a task replies, and how much it has told. Kept with the task at [`StepId::OF_REPLIES`].
@@ -47,9 +49,24 @@ impl Replying {
         ReplyPlace { address: Arc::clone(&self.to), kept: self.pack(), most }
     }
 
-    /// The task is stored.
-    pub(crate) fn received(&mut self, task: TaskId, workflow: &Arc<str>) -> Outgoing {
-        self.message(task, workflow, Word::Received, None, None)
+    /// The task that has asked for this one, if one has.
+    pub(crate) fn parent(&self) -> Option<TaskId> {
+        waiting_step(&self.to).map(|(task, _)| task)
+    }
+
+    /// The task is stored. One that has asked for it needs no word of that.
+    pub(crate) fn received(&mut self, task: TaskId, workflow: &Arc<str>) -> Option<Outgoing> {
+        self.parent().is_none().then(|| self.message(task, workflow, Word::Received, None, None))
+    }
+
+    /// Mail to the task that has asked for this one: it has ended.
+    fn wakes(&self, telling: &Telling<'_>, state_changed: bool) -> Vec<Outgoing> {
+        let ended = matches!(telling.rows.state(), TaskState::Completed | TaskState::Undone);
+        let Some((parent, step)) = waiting_step(&self.to).filter(|_| ended && state_changed) else {
+            return Vec::new();
+        };
+        let body = Request::ChildEnded { step }.pack();
+        vec![Outgoing { task: Some(parent), kind: OutboxKind::Mail, key: None, body, to: None }]
     }
 
     /// The task could not be taken.
@@ -64,6 +81,9 @@ impl Replying {
         (state_changed, notices): (bool, &[Notice]),
         outputs: &[(StepId, Payload)],
     ) -> Vec<Outgoing> {
+        if self.parent().is_some() {
+            return self.wakes(telling, state_changed);
+        }
         let name = telling.workflow.name();
         let failed = notices.iter().any(|notice| matches!(notice, Notice::TaskFailed { .. }));
         let reason = || telling.rows.in_words(telling.workflow.definition(), telling.now);

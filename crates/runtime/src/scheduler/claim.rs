@@ -160,6 +160,14 @@ impl<S: Store> Scheduler<S> {
 
     // ---- mail ----
 
+    /// Something that was written is mail to a task.
+    pub(super) fn mailed(&mut self, task: TaskId) {
+        match self.owned.contains_key(&task) {
+            true => self.read_mail(),
+            false => self.look(),
+        }
+    }
+
     fn read_mail(&mut self) {
         if self.claiming.reading_mail || self.owned.is_empty() {
             return;

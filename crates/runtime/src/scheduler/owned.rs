@@ -211,6 +211,13 @@ impl Owned {
         self.waiting.insert(place, Happening { mail: Some(mail.id), ..happening });
     }
 
+    /// What another task is asked for with, if that is what an attempt does.
+    pub(super) fn asks(&self, dispatch: &Dispatch) -> Option<(Arc<str>, i8, bool)> {
+        self.task.rules(self.workflow.definition(), dispatch.step).asks_for()?;
+        let sure = dispatch.undo && !self.task.step(dispatch.step).may_have_happened;
+        Some((Arc::clone(&self.namespace), self.priority, sure))
+    }
+
     /// What the code of a step may read and is not in memory.
     pub(super) fn missing(&self, id: StepId, undo: bool) -> Vec<Option<StepId>> {
         let has = |of: &StepId| self.known.outputs.iter().any(|(known, _)| known == of);

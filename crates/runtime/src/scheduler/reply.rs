@@ -44,7 +44,8 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn reply(&self, id: TaskId, owned: &mut Owned, mut folded: Folded) -> (Folded, Vec<Outgoing>) {
         let Some(mut replying) = owned.reply.take() else { return (folded, Vec::new()) };
         let replies = self.tells(id, owned, &mut replying, &folded);
-        if !replies.is_empty() {
+        // A task that waits for this one has no numbers of what it was told.
+        if !replies.is_empty() && replying.parent().is_none() {
             folded.outputs.push((StepId::OF_REPLIES, replying.pack()));
         }
         owned.reply = Some(replying);

@@ -126,7 +126,10 @@ impl<S: Store> Scheduler<S> {
             self.shared.outbox.wake();
         }
         if saving.replies {
-            self.shared.replies.changed();
+            match owned.reply.as_ref().and_then(|reply| reply.parent()) {
+                Some(parent) => self.mailed(parent),
+                None => self.shared.replies.changed(),
+            }
         }
         self.shared.operators.told(saving.audits);
         for dispatch in saving.dispatches {
@@ -226,6 +229,7 @@ impl<S: Store> Scheduler<S> {
             series: owned.series(),
             turn,
             probes,
+            asks: owned.asks(&dispatch),
             dispatch,
         };
         steadfast_store::failpoint!("dispatch.before");

@@ -85,7 +85,7 @@ impl<S: Store> Scheduler<S> {
             Some(Box::new(Replying::new(extra.reply_to.as_ref()?, extra.correlation.clone())))
         });
         let name = new.workflow.name();
-        let received = replying.as_mut().map(|replying| replying.received(new.id, name));
+        let received = replying.as_mut().and_then(|replying| replying.received(new.id, name));
         let (task, mut messages, mut owned) = match here {
             true => {
                 let (owned, folded) = self.begin(&new, task);

@@ -10,8 +10,8 @@ use steadfast_engine::Time;
 use super::{Memory, Shelf};
 use crate::Intake;
 use crate::error::Error;
-use crate::outbox::{Outgoing, Settled};
-use crate::record::{Payload, PayloadKey};
+use crate::outbox::{OutboxKind, Outgoing, Settled};
+use crate::record::{Message, Payload, PayloadKey};
 use crate::reply::{Addressed, Arrival, ArrivalId, HandedReplies, Reply, ReplyId, ReplyQueue};
 
 /// Replies by their id: of a task, the first of them is the one whose turn it is.
@@ -85,6 +85,10 @@ impl Replies {
 impl Shelf {
     /// What a write tells: a reply waits for its address, the rest goes the way of all messages.
     pub(super) fn tell(&mut self, message: Outgoing) {
+        if let (OutboxKind::Mail, Some(task)) = (message.kind, message.task) {
+            self.post(Message::new(task, message.body));
+            return;
+        }
         let (Some(to), Some(task)) = (&message.to, message.task) else {
             self.outbox.send(message, self.now);
             return;

@@ -370,6 +370,7 @@ const SITUATIONS: [&str; 9] = [
 fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'static str {
     let (record, waits) = (task.step(step), definition.step(step).wait().is_some());
     let fans_out = definition.step(step).fans_out().is_some();
+    let asks = definition.step(step).asks_for().is_some() && record.may_have_happened;
     match (record.undo, record.state) {
         (UndoState::Failed, _) if fans_out => "undo of items failed",
         (UndoState::Failed, StepState::Unknown) => "undo stuck, unknown whether it happened",
@@ -385,6 +386,7 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
         (UndoState::None, StepState::Waiting) if waits => "waits by its definition",
         (UndoState::None, StepState::Waiting) if fans_out => "waits for its items",
         (UndoState::None, StepState::Failed) if fans_out => "failed, with items",
+        (UndoState::None, StepState::Waiting) if asks && record.rounds() > 0 => "waits for its child task",
         (UndoState::None, StepState::Waiting) => "waits for its next attempt",
         (UndoState::None, StepState::Failed) if record.is_settled(definition.step(step)) => "left behind",
         (UndoState::None, StepState::Failed) => "failed",
@@ -393,13 +395,14 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
     }
 }
 
-const STEP_SITUATIONS: [&str; 16] = [
+const STEP_SITUATIONS: [&str; 17] = [
     "not its turn",
     "ready, or parked",
     "running",
     "waits for its next attempt",
     "waits by its definition",
     "waits for its items",
+    "waits for its child task",
     "failed",
     "failed, with items",
     "unknown whether it happened",

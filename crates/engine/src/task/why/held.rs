@@ -103,6 +103,7 @@ impl Asking<'_> {
                 (attempt(step, record, undo), Change::Answer)
             }
             (UndoState::Parked, _) | (UndoState::None, StepState::Parked) => parked(record),
+            (UndoState::Waiting, _) if record.failures == 0 && step.asks_for().is_some() => child(step),
             (UndoState::Waiting, _) => (On::NextAttempt { failures: record.failures }, Change::Time),
             (UndoState::None, StepState::Waiting) => self.waits(id, step, record),
             _ => (On::Place, Change::Room),
@@ -134,6 +135,7 @@ impl Asking<'_> {
                 Some(repeat) if record.rounds() > 0 && record.failures == 0 => {
                     (On::NextRound { rounds: record.rounds(), at_most: repeat.at_most }, Change::Time)
                 }
+                None if record.failures == 0 && step.asks_for().is_some() => child(step),
                 _ => (On::NextAttempt { failures: record.failures }, Change::Time),
             },
         }
@@ -222,6 +224,12 @@ impl Asking<'_> {
             ..Held::of_task(on, change)
         }
     }
+}
+
+/// It waits for the task that it has asked for.
+fn child(step: &Step) -> (On, Change) {
+    let workflow = step.asks_for().unwrap_or_default().to_owned();
+    (On::Child { workflow, task: None }, Change::Child)
 }
 
 fn attempt(step: &Step, record: &Record, undo: bool) -> On {

@@ -109,6 +109,13 @@ pub enum On {
         /// How many there are.
         count: u16,
     },
+    /// The task that it has asked for.
+    Child {
+        /// That one's workflow.
+        workflow: String,
+        /// Its id, and how it stands, where that is known.
+        task: Option<(Arc<str>, TaskState)>,
+    },
     /// A place at its service.
     Place,
     /// A time, by its definition.
@@ -179,6 +186,8 @@ pub enum Change {
     Steps(Vec<StepId>),
     /// Its items end.
     Items,
+    /// The task that it has asked for ends.
+    Child,
     /// Another step ends, of whichever task.
     Others,
     /// A node takes the task up.
@@ -295,6 +304,17 @@ impl Why {
             let held = circuit.state == CircuitState::Open && circuit.probe_at.is_none();
             hold.change =
                 if held && circuit.forced_by.is_some() { Change::Operator } else { Change::Circuit };
+        }
+    }
+
+    /// Fills in the tasks that steps have asked for and wait for, with how they stand.
+    pub fn know_children(&mut self, mut child: impl FnMut(StepId) -> Option<(Arc<str>, TaskState)>) {
+        for hold in &mut self.held {
+            if let (On::Child { task, .. }, Some(step)) = (&mut hold.on, hold.step) {
+                *task = child(step);
+                let failed = task.as_ref().is_some_and(|(_, state)| *state == TaskState::Failed);
+                hold.change = if failed { Change::Operator } else { Change::Child };
+            }
         }
     }
 

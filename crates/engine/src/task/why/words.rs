@@ -1,6 +1,7 @@
 //! Why a task does not move, in one line. What is measured from now is in seconds.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::super::{Cause, Task, TaskState};
 use super::{Change, Circuit, CircuitState, Held, On, Why};
@@ -122,6 +123,7 @@ impl Held {
                     since_or("")
                 )
             }
+            On::Child { workflow, task } => child_words(workflow, task.as_ref(), &since_or("")),
             On::Place => format!("it waits for a place at its service{}", since_or("")),
             On::Time => format!(
                 "it waits for a time:{}, and for {secs} s more; only a cancel or the task's deadline ends that sooner",
@@ -215,6 +217,19 @@ fn signal_words(signal: &str, or_none: bool, since: &str, left: Option<u64>) -> 
         Some(left) => {
             let then = if or_none { "goes on without it" } else { "fails" };
             format!("{waits}, and for {left} s more, then it {then}; send the signal")
+        }
+    }
+}
+
+fn child_words(workflow: &str, task: Option<&(Arc<str>, TaskState)>, since: &str) -> String {
+    match task {
+        None => format!("it waits for the task of workflow `{workflow}` that it has asked for{since}"),
+        Some((id, TaskState::Failed)) => format!(
+            "it waits for task {id} of workflow `{workflow}`{since}, which has failed: it goes on when somebody has repaired \
+             or undone that one"
+        ),
+        Some((id, _)) => {
+            format!("it waits for task {id} of workflow `{workflow}`{since}: ask why of that one")
         }
     }
 }

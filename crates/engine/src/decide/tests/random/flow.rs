@@ -14,9 +14,11 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
     let mut behind: BTreeSet<usize> = no_return.into_iter().collect();
     for number in 0..count {
         let mut step = random_step(number, rng);
-        if no_return == Some(number) && (step.repeats().is_some() || step.fans_out().is_some()) {
+        let is_plain = step.repeats().is_none() && step.fans_out().is_none() && step.asks_for().is_none();
+        if no_return == Some(number) && !is_plain {
             step = Step::new(format!("s{number}"), "service0");
         }
+        let asks = step.asks_for().is_some();
         let calls = step.wait().is_none() && step.repeats().is_none();
         let mut after = BTreeSet::new();
         for _ in 0..rng.usize(0..3).min(number) {
@@ -30,6 +32,8 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
         step = step.complete_within(s(rng.u64(5..30)));
         if no_return == Some(number) && !is_behind {
             step = step.point_of_no_return();
+        } else if asks {
+            // It has its undo by itself.
         } else if !is_behind && !calls {
             step = step.nothing_to_undo();
         } else if !is_behind {
@@ -39,7 +43,7 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
                 _ => step.undo(s(10)).undo_when_unknown(),
             };
         }
-        if rng.u8(0..6) == 0 && step.wait().is_none() {
+        if rng.u8(0..6) == 0 && step.wait().is_none() && !asks {
             step = step.not_idempotent();
         }
         if rng.u8(0..5) == 0 {
@@ -50,7 +54,7 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
             1 if step.fans_out().is_none() => step.on_failure(OnFailure::Continue),
             _ => step,
         };
-        if rng.u8(0..4) == 0 && step.wait().is_none() {
+        if rng.u8(0..4) == 0 && step.wait().is_none() && !asks {
             step = step.max_calls(rng.u32(1..6));
         }
         builder = builder.step(step);
@@ -61,7 +65,12 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
 /// A step that calls a service, once or in rounds, or one that waits.
 fn random_step(number: usize, rng: &mut fastrand::Rng) -> Step {
     let (name, signal) = (format!("s{number}"), ["go", "stay"][rng.usize(0..2)]);
-    match rng.u8(0..16) {
+    match rng.u8(0..18) {
+        16 => Step::child(name, "other"),
+        17 => {
+            let each = Each { at_a_time: rng.u16(1..5), tolerates: rng.u16(0..4).saturating_sub(1) };
+            Step::child(name, "other").each(each)
+        }
         0 => Step::wait_for(name, s(rng.u64(1..40))),
         1 => Step::wait_until(name),
         2 => Step::signal(name, signal),

@@ -64,6 +64,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             "listed",
             "signalled",
             "taken",
+            "woken",
             "progressed",
         ] {
             let possible = !(state == TaskState::Waiting
@@ -90,7 +91,8 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..27) {
+            let event = match rng.u8(0..28) {
+                27 => Event::Woken { step },
                 22..=25 => asked(operate::any_action(&mut rng, step, world.run.now)),
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },

@@ -67,6 +67,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Listed { .. } => "listed",
         Event::Signalled { .. } => "signalled",
         Event::Taken { .. } => "taken",
+        Event::Woken { .. } => "woken",
         Event::Progressed { .. } => "progressed",
         Event::DeadlinePassed => "deadline passed",
         Event::Cancelled { .. } => "cancelled",
@@ -128,6 +129,16 @@ impl World {
         }
     }
 
+    /// The task ends that a step has asked for, or somebody says so who is wrong.
+    fn a_child_ends(&mut self) {
+        let asks = |id: &StepId| self.rules(*id).asks_for().is_some();
+        let rows: Vec<_> = self.run.task.rows().map(|(id, _)| id).filter(asks).collect();
+        if !rows.is_empty() {
+            let step = rows[self.rng.usize(0..rows.len())];
+            self.event(&Event::Woken { step });
+        }
+    }
+
     fn chance(&mut self, of: u8) -> bool {
         self.faults && self.rng.u8(0..of) == 0
     }
@@ -145,6 +156,9 @@ impl World {
         }
         if self.rng.u8(0..12) == 0 {
             return self.signal();
+        }
+        if self.rng.u8(0..8) == 0 {
+            return self.a_child_ends();
         }
         if self.chance(40) {
             return self.owner_dies();
@@ -230,6 +244,12 @@ impl World {
             0 => return,
             1 => failure(Effect::None, again),
             2 => failure(Effect::Possible, again),
+            // The task that was asked for has undone itself.
+            3 if !undo && self.rules(step).asks_for().is_some() => {
+                let books = self.books.entry(step).or_default();
+                (books.done, books.refused) = (false, attempt);
+                failure(Effect::Refused, None)
+            }
             // A service that has done it does not say no.
             3 if !undo && !self.books_of(step).done => {
                 self.books.entry(step).or_default().refused = attempt;
@@ -242,6 +262,7 @@ impl World {
             },
             11 => Answer::Unheard,
             _ if self.rules(step).repeats().is_some() && self.rng.bool() => Answer::NotYet,
+            _ if self.rules(step).asks_for().is_some() && self.rng.bool() => Answer::NotYet,
             _ => Answer::Completed,
         };
         let event = Event::Answered { step, attempt, answer };

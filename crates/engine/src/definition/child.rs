@@ -1,0 +1,31 @@
+//! Steps that ask for another task, and wait for its end.
+
+use std::time::Duration;
+
+use super::Step;
+
+/// The service of all steps that ask for another task: it is the engine itself.
+pub const CHILDREN: &str = "steadfast.tasks";
+/// How long one look at the other task may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
+
+impl Step {
+    /// A step that asks for a task of this workflow, and waits for its end. It is undone when that task is. Behind a point of no
+    /// return it is not undone, as nothing is there.
+    pub fn child(name: impl Into<String>, workflow: impl Into<String>) -> Self {
+        let mut step = Self::new(name, CHILDREN).complete_within(LOOK_WITHIN);
+        step.child = Some(workflow.into());
+        step.undo(LOOK_WITHIN).undo_when_unknown()
+    }
+
+    /// The workflow of the task that it asks for, if it does.
+    #[must_use]
+    pub fn asks_for(&self) -> Option<&str> {
+        self.child.as_deref()
+    }
+
+    /// A task that it asks for is not undone.
+    pub(super) fn leave_child(&mut self) {
+        (self.undo, self.undo_when_unknown) = (None, false);
+    }
+}

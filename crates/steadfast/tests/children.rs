@@ -1,0 +1,341 @@
+//! Steps that ask for other tasks, as a program sees them.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use steadfast::resilience::clock::Clock;
+use steadfast::resilience::{Pipeline, Retry};
+use steadfast::{
+    Change, Engine, Failure, On, OnFailure, Outcome, Service, Settings, TaskId, TaskState, Workflow,
+};
+use tokio::sync::Semaphore;
+
+fn service(name: &str) -> Service {
+    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(2);
+    let pipeline =
+        Pipeline::builder(name).clock(Clock::tokio()).no_attempt_timeout().retry(retry).no_budget();
+    Service::new(pipeline.build().unwrap())
+}
+
+/// A bank that writes down what is done and undone, and refuses some amounts.
+#[derive(Clone, Default)]
+struct Bank {
+    charged: Arc<Mutex<BTreeMap<u32, usize>>>,
+    /// What was done and undone, in its order.
+    book: Arc<Mutex<Vec<String>>>,
+    refuses: Arc<Mutex<Vec<u32>>>,
+    gate: Option<Arc<Semaphore>>,
+}
+
+impl Bank {
+    async fn charge(self, amount: u32) -> Result<u32, Failure> {
+        if let Some(gate) = &self.gate {
+            gate.acquire().await.unwrap().forget();
+        }
+        if self.refuses.lock().unwrap().contains(&amount) {
+            return Err(Failure::terminal("refused", format!("{amount} is too much")));
+        }
+        *self.charged.lock().unwrap().entry(amount).or_default() += 1;
+        self.write(format!("charged {amount}"));
+        Ok(amount * 10)
+    }
+
+    fn write(&self, line: String) {
+        self.book.lock().unwrap().push(line);
+    }
+
+    fn book(&self) -> Vec<String> {
+        self.book.lock().unwrap().clone()
+    }
+
+    fn charged(&self) -> Vec<usize> {
+        self.charged.lock().unwrap().values().copied().collect()
+    }
+}
+
+/// Charges what it is given, after a wait.
+fn pay(bank: &Bank, wait: Duration, then: OnFailure) -> Workflow<u32, u32> {
+    let (charges, refunds) = (bank.clone(), bank.clone());
+    let mut flow = Workflow::<u32>::builder("pay");
+    let waited = flow.wait_for("wait", wait).add();
+    let charge = flow.step("charge", &service("bank"), move |cx| charges.clone().charge(cx.input));
+    let charge = charge.after(waited).on_failure(then).undo(move |cx| {
+        refunds.write(format!("refunded {}", cx.input));
+        async { Ok::<_, Failure>(()) }
+    });
+    let charge = charge.add();
+    flow.returns(charge).unwrap()
+}
+
+/// Reserves, and has a task of its own pay.
+fn order(bank: &Bank, pay: &Workflow<u32, u32>, then: OnFailure) -> Workflow<u32, u32> {
+    let (reserves, frees) = (bank.clone(), bank.clone());
+    let mut flow = Workflow::<u32>::builder("order");
+    let reserve = flow.step("reserve", &service("stock"), move |cx| {
+        reserves.write(format!("reserved {}", cx.input));
+        async { Ok::<_, Failure>(1_u32) }
+    });
+    let reserve = reserve.undo(move |cx| {
+        frees.write(format!("freed {}", cx.input));
+        async { Ok::<_, Failure>(()) }
+    });
+    let reserve = reserve.add();
+    let more = move |seen: &steadfast::Seen<u32>| seen.input + seen.output(reserve).unwrap();
+    let paid = flow.child("pay", pay, more).after(reserve).on_failure(then).add();
+    flow.returns(paid).unwrap()
+}
+
+async fn engine<In, Out>(address: &str, flow: &Workflow<In, Out>) -> Engine {
+    Engine::builder(address).clock(Clock::tokio()).workflow(flow).start().await.unwrap()
+}
+
+/// The task of this workflow, of which there is one.
+async fn only(engine: &Engine, workflow: &str) -> TaskId {
+    let found = engine.tasks().workflow(workflow).await.unwrap();
+    assert_eq!(found.tasks.len(), 1, "{found:?}");
+    found.tasks[0].id
+}
+
+const NO_WAIT: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[tokio::test(start_paused = true)]
+async fn what_the_other_task_gives_back_is_the_steps_output() {
+    let bank = Bank::default();
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).namespace("shop").priority(3).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    assert_eq!(bank.book(), ["reserved 4", "charged 5"]);
+    let child = only(&engine, "pay").await;
+    assert_eq!(&*engine.tasks().workflow("pay").await.unwrap().tasks[0].namespace, "shop");
+    assert_eq!(engine.task(&pay, child).await.unwrap().status().await.unwrap().state, TaskState::Completed);
+    engine.shut_down().await.unwrap();
+}
+
+/// It is not held in memory while the other one goes on for an hour, says what it waits for, and hears of its end at once.
+#[tokio::test(start_paused = true)]
+async fn a_long_task_is_waited_for_without_looking_and_its_end_wakes_who_waits() {
+    let bank = Bank::default();
+    let pay = pay(&bank, HOUR, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let began = tokio::time::Instant::now();
+    let task = engine.submit(&order, &4).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let (why, child) = (task.why().await.unwrap(), only(&engine, "pay").await);
+    let held = why.held.iter().find(|held| held.name == "pay").unwrap();
+    assert!(
+        matches!(&held.on, On::Child { workflow, task: Some((id, TaskState::Waiting)) }
+        if workflow == "pay" && **id == *child.to_string()),
+        "{held:?}"
+    );
+    assert_eq!(held.change, Change::Child);
+    let words = why.to_string();
+    assert!(words.contains(&format!("`pay`: it waits for task {child} of workflow `pay`")), "{words}");
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    assert!(began.elapsed() < HOUR + Duration::from_secs(2), "{:?}", began.elapsed());
+    // One round that asked, one that looked, and one every ten minutes for what nobody thinks of.
+    let attempts = task.status().await.unwrap().steps[1].attempt;
+    assert!((2..=9).contains(&attempts), "{attempts}");
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_other_task_is_undone_the_step_has_failed() {
+    let bank = Bank::default();
+    bank.refuses.lock().unwrap().push(5);
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let strict = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &strict).await;
+    let task = engine.submit(&strict, &4).await.unwrap();
+    let Outcome::Undone(why) = task.outcome().await.unwrap() else { panic!("it was refused") };
+    let child = only(&engine, "pay").await;
+    let expected = format!(
+        "step `pay` failed: child-undone: task {child} was undone: step `charge` failed: refused: 5 is too much"
+    );
+    assert_eq!(why.to_string(), expected);
+    assert_eq!(bank.book(), ["reserved 4", "freed 4"]);
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_undone_has_the_other_task_undone_first() {
+    let bank = Bank::default();
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    engine.operator("ann").undo(task.id()).because("sold twice").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    assert_eq!(bank.book(), ["reserved 4", "charged 5", "refunded 5", "freed 4"]);
+    let child = only(&engine, "pay").await;
+    let audits = engine.operator("ann").audits(Some(child), None, 10).await.unwrap();
+    assert_eq!(audits.len(), 1, "{audits:?}");
+    assert_eq!(&*audits[0].audit.by, format!("task {}", task.id()));
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_cancelled_meanwhile_leaves_nothing_behind() {
+    let bank = Bank::default();
+    let pay = pay(&bank, HOUR, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    task.cancel("ann", "changed her mind").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    assert_eq!(bank.book(), ["reserved 4", "freed 4"]);
+    let child = engine.task(&pay, only(&engine, "pay").await).await.unwrap();
+    assert_eq!(child.status().await.unwrap().state, TaskState::Undone);
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_other_task_fails_it_is_repaired_and_who_waits_goes_on() {
+    let bank = Bank::default();
+    bank.refuses.lock().unwrap().push(5);
+    let pay = pay(&bank, NO_WAIT, OnFailure::Error);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let (why, child) = (task.why().await.unwrap(), only(&engine, "pay").await);
+    let held = why.held.iter().find(|held| held.name == "pay").unwrap();
+    assert_eq!(held.change, Change::Operator);
+    assert!(why.to_string().contains("which has failed: it goes on when somebody has repaired"), "{why}");
+    let refused =
+        engine.operator("ann").retry(task.id(), "pay").because("at the wrong place").await.unwrap_err();
+    assert!(refused.to_string().contains("cancel that one first"), "{refused}");
+    bank.refuses.lock().unwrap().clear();
+    engine.operator("ann").resume(child).because("it is allowed now").await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    assert_eq!(bank.book(), ["reserved 4", "charged 5"]);
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_made_again_asks_for_another_task() {
+    let bank = Bank::default();
+    bank.refuses.lock().unwrap().push(5);
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Error);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Failed(_)));
+    bank.refuses.lock().unwrap().clear();
+    engine.operator("ann").resume(task.id()).because("it is allowed now").await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    assert_eq!(engine.tasks().workflow("pay").await.unwrap().tasks.len(), 2);
+    assert_eq!(bank.book(), ["reserved 4", "charged 5"]);
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_has_passed_its_point_of_no_return_cannot_be_undone_and_somebody_hears_of_it() {
+    let bank = Bank::default();
+    let charges = bank.clone();
+    let mut flow = Workflow::<u32>::builder("pay");
+    let charge = flow.step("charge", &service("bank"), move |cx| charges.clone().charge(cx.input));
+    let charge = charge.point_of_no_return().add();
+    let pay = flow.returns(charge).unwrap();
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    engine.operator("ann").undo(task.id()).because("sold twice").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Failed(_)));
+    let words = task.why().await.unwrap().to_string();
+    let expected = "`pay` could not be undone: child-not-undone: task";
+    assert!(words.contains(expected) && words.contains("point of no return"), "{words}");
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_point_of_no_return_the_other_task_is_not_undone() {
+    let bank = Bank::default();
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let mut flow = Workflow::<u32>::builder("order");
+    let sent = flow.step("send", &service("post"), |_| async { Ok::<_, Failure>(()) });
+    let sent = sent.point_of_no_return().add();
+    let paid = flow.child("pay", &pay, |seen| seen.input).after(sent).add();
+    let order = flow.returns(paid).unwrap();
+    assert!(order.definition().steps()[1].undo_settings().is_none());
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(40));
+    assert!(engine.operator("ann").undo(task.id()).because("no").await.is_err());
+    engine.shut_down().await.unwrap();
+}
+
+/// Pays each of these by a task of its own.
+fn orders(pay: &Workflow<u32, u32>, at_a_time: u16, tolerate: u16) -> Workflow<u32, Vec<Option<u32>>> {
+    let mut flow = Workflow::<u32>::builder("orders");
+    let paid = flow.children("pay", pay, |seen| (0..seen.input).collect());
+    let paid = paid.at_a_time(at_a_time).tolerate(tolerate).add();
+    let sum = flow.step("sum", &service("sum"), move |cx| async move { cx.results(paid) });
+    let sum = sum.after(paid).nothing_to_undo().add();
+    flow.returns(sum).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_for_each_item_and_those_that_are_undone_are_left_out_where_that_is_tolerated() {
+    let bank = Bank::default();
+    bank.refuses.lock().unwrap().extend([3, 8]);
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let flow = orders(&pay, 4, 2);
+    let tolerant = engine("memory:", &flow).await;
+    let task = tolerant.submit(&flow, &20).await.unwrap();
+    let Outcome::Completed(results) = task.outcome().await.unwrap() else { panic!("two are tolerated") };
+    let expected: Vec<_> = (0..20).map(|n| (![3, 8].contains(&n)).then_some(n * 10)).collect();
+    assert_eq!(results, expected);
+    tolerant.operator("ann").undo(task.id()).because("all of it").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    let refunded = bank.book().iter().filter(|line| line.starts_with("refunded")).count();
+    assert_eq!(refunded, 18);
+    tolerant.shut_down().await.unwrap();
+}
+
+/// The node dies while other tasks are under way, over a file: the next one goes on, and none is asked for twice.
+#[tokio::test]
+async fn a_crash_in_the_middle_of_other_tasks_asks_for_none_of_them_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("orders.db").display());
+    let gate = Arc::new(Semaphore::new(0));
+    let bank = Bank { gate: Some(Arc::clone(&gate)), ..Bank::default() };
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let flow = orders(&pay, 7, 0);
+    let mut settings = Settings::default();
+    settings.grace = Duration::from_millis(1);
+    let build = || Engine::builder(&address).settings(settings.clone()).workflow(&flow);
+    let mut task = None;
+    for round in 1..=4 {
+        let engine = build().start().await.unwrap();
+        let id = match task {
+            Some(id) => id,
+            None => engine.submit(&flow, &50).await.unwrap().id(),
+        };
+        task = Some(id);
+        gate.add_permits(10);
+        while bank.charged().len() < 10 * round {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        engine.shut_down().await.unwrap();
+    }
+    gate.add_permits(1_000);
+    let engine = build().start().await.unwrap();
+    let task = engine.task(&flow, task.unwrap()).await.unwrap();
+    let expected: Vec<_> = (0..50).map(|n| Some(n * 10)).collect();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(expected));
+    assert_eq!(engine.tasks().workflow("pay").await.unwrap().tasks.len(), 50);
+    assert!(bank.charged().iter().all(|times| *times == 1), "{:?}", bank.charged());
+    let report = engine.verify().await.unwrap();
+    assert!(report.is_sound(), "{report}");
+    engine.shut_down().await.unwrap();
+}
