@@ -36,6 +36,8 @@ pub enum Action {
     Undo,
     /// It has another deadline, or none.
     Deadline(Option<Time>),
+    /// It has other labels. They come beside the event, and are nothing that the task works by.
+    Label,
     /// An undo that could not be made is tried again.
     RetryUndo {
         /// Of which step.
@@ -63,6 +65,7 @@ impl Action {
             Self::Cancel => "cancel",
             Self::Undo => "undo",
             Self::Deadline(_) => "deadline",
+            Self::Label => "label",
             Self::RetryUndo { .. } => "retry-undo",
             Self::TakeAsUndone { .. } => "take-as-undone",
         }
@@ -76,7 +79,7 @@ impl Action {
             | Self::Skip { step, .. }
             | Self::RetryUndo { step, .. }
             | Self::TakeAsUndone { step } => Some(step),
-            Self::Pause | Self::Resume | Self::Cancel | Self::Undo | Self::Deadline(_) => None,
+            Self::Pause | Self::Resume | Self::Cancel | Self::Undo | Self::Deadline(_) | Self::Label => None,
         }
     }
 }

@@ -30,6 +30,7 @@ impl Draft<'_> {
                 Ok(())
             }
             Action::Deadline(at) => self.change_deadline(at),
+            Action::Label => Ok(()),
             Action::RetryUndo { step, happened } => self.retry_undo(step, happened),
             Action::TakeAsUndone { step } => self.take_as_undone(step),
         }

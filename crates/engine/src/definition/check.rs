@@ -251,16 +251,10 @@ impl Found {
     fn child(&mut self, step: &Step) {
         let (Some(workflow), place) = (&step.child, place(step)) else { return };
         self.name(&format!("{place}, workflow"), workflow);
-        let is_more = step.waits.is_some()
-            || step.repeat.is_some()
-            || step.heartbeat_within.is_some()
-            || step.max_calls.is_some()
-            || step.point_of_no_return
-            || !step.idempotent;
-        if is_more || !step.undo_when_unknown || step.undo.is_none_or(|undo| undo.reads_output) {
+        if step.heartbeat_within.is_some() || step.max_calls.is_some() || !step.idempotent {
             self.add(
                 &place,
-                "it asks for another task, and that is all that it does: leave its calls, rounds and undo as they are",
+                "it asks for another task, and that is all that it does: leave its calls and heartbeats as they are",
             );
         }
     }

@@ -20,6 +20,8 @@ fn problems(steps: Vec<Step>) -> Vec<String> {
     }
 }
 
+const ASKS: &str = "step `a`: it asks for another task, and that is all that it does: leave its calls and heartbeats as they are";
+
 fn each(at_a_time: u16) -> Each {
     Each { at_a_time, tolerates: 0 }
 }
@@ -108,6 +110,13 @@ fn each_mistake_is_refused_with_its_place_and_what_to_do() {
             "step `a`: it is repeated, and each round is a call of its own that one undo does not take back: leave to a \
              step behind it what has to be undone or cannot be",
         ),
+        (
+            vec![Step::child("a", "a b")],
+            "step `a`, workflow: `a b` is no name: use letters, digits, `-`, `_` and `.`",
+        ),
+        (vec![Step::child("a", "b").not_idempotent()], ASKS),
+        (vec![Step::child("a", "b").max_calls(3)], ASKS),
+        (vec![Step::child("a", "b").heartbeat_within(s(3))], ASKS),
         (vec![read("a").each(each(0))], "step `a`: at_a_time is 0: give 1 to 1000"),
         (vec![read("a").each(each(1_001))], "step `a`: at_a_time is 1001: give 1 to 1000"),
         (
@@ -206,12 +215,15 @@ fn the_shape_is_of_what_the_rows_mean() {
         vec![read("a"), read("b").after(["a"]).repeat(Repeat { every: s(1), at_most: Some(2) })],
         vec![read("a"), Step::wait_for("b", s(1)).after(["a"])],
         vec![read("a"), Step::signal("b", "x").after(["a"])],
+        vec![read("a"), read("b").after(["a"]).each(each(1))],
+        vec![read("a"), Step::child("b", "x").after(["a"])],
     ] {
         assert_ne!(shape(plain()), shape(other));
     }
     let waits = |wait: Step| shape(vec![read("a"), wait.after(["a"])]);
     assert_eq!(waits(Step::wait_for("b", s(1))), waits(Step::wait_for("b", s(2))), "times are no part of it");
     assert_ne!(waits(Step::signal("b", "x")), waits(Step::signal("b", "y")));
+    assert_ne!(waits(Step::child("b", "x")), waits(Step::child("b", "y")));
     // Pinned: a stored shape must mean the same after an upgrade.
     assert_eq!(shape(plain()), 7_141_651_873_888_268_315);
 }

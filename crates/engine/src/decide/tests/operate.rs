@@ -7,8 +7,9 @@ use super::*;
 
 /// Any action, about this step where it is about one.
 pub(super) fn any_action(rng: &mut fastrand::Rng, step: StepId, now: Time) -> Action {
-    match rng.u8(0..10) {
+    match rng.u8(0..11) {
         0 => Action::Pause,
+        10 => Action::Label,
         1 | 2 => Action::Resume,
         3 => Action::Cancel,
         4 => Action::Undo,
@@ -336,6 +337,44 @@ fn honest(world: &mut World) -> Action {
         4 | 5 => retry(step),
         _ => Action::Resume,
     }
+}
+
+#[test]
+fn labels_change_nothing_that_a_task_works_by() {
+    let mut run = Run::new(pair());
+    let before = run.task.clone();
+    let plan = run.event(&asked(Action::Label));
+    assert!(plan.ignored().is_none() && !plan.changes_anything());
+    run.run("a");
+    run.break_down("b");
+    let plan = run.event(&asked(Action::Label));
+    assert!(plan.ignored().is_none() && run.task != before, "also at rest");
+}
+
+#[test]
+fn a_signal_that_a_skipped_step_would_have_taken_goes_to_the_one_that_waits() {
+    let waits = |name| Step::signal(name, "go");
+    let mut run =
+        Run::new(workflow([step("x").on_failure(OnFailure::Error), waits("a").after(["x"]), waits("b")]));
+    let (a, b) = (run.id("a"), run.id("b"));
+    for id in ["1", "2"] {
+        run.event(&Event::Signalled { signal: Arc::from("go"), id: Some(Arc::from(id)) });
+    }
+    assert_eq!(run.state("b"), StepState::Completed, "the first ends the wait, the second is kept");
+    let skip = |step| asked(Action::Skip { step, happened: false });
+    run.run("x");
+    assert_eq!(run.task.head().kept_for(a).map(|kept| kept.step), Some(Some(a)));
+    run.event(&skip(a));
+    assert_eq!(run.task.head().kept().iter().map(|kept| kept.step).collect::<Vec<_>>(), [None]);
+
+    let mut run = Run::new(workflow([step("x"), waits("a").after(["x"]), waits("b").after(["x"])]));
+    run.event(&Event::Signalled { signal: Arc::from("go"), id: None });
+    run.run("x");
+    assert_eq!(run.task.head().kept_for(a).map(|kept| kept.step), Some(Some(a)));
+    let plan = run.event(&skip(a));
+    assert!(matches!(plan.asks(), [Ask::Signal { step, .. }] if *step == b), "{plan:?}");
+    run.event(&Event::Taken { step: b });
+    assert_eq!(run.task.state(), TaskState::Completed);
 }
 
 /// Where a task stands, as the guide's table has it.

@@ -1,0 +1,276 @@
+//! Steps that ask for another task.
+
+use super::*;
+
+const LATER: Duration = Duration::from_secs(600);
+
+fn asking() -> Run {
+    Run::new(workflow([step("a"), Step::child("b", "other").after(["a"]), step("c").after(["b"])]))
+}
+
+/// The first look: the other task is asked for, and goes on.
+fn asked_for() -> Run {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.goes_on("b");
+    run
+}
+
+impl Run {
+    fn goes_on(&mut self, name: &str) -> Plan {
+        let answer = self.answer(name, Answer::NotYet);
+        self.event(&answer)
+    }
+
+    fn wake(&mut self, name: &str) -> Plan {
+        let step = self.id(name);
+        self.event(&Event::Woken { step })
+    }
+
+    fn row(&self, name: &str) -> &Record {
+        self.task.step(self.id(name))
+    }
+}
+
+#[test]
+fn it_waits_while_the_other_task_goes_on_and_looks_when_that_has_ended() {
+    let mut run = asked_for();
+    let row = run.row("b").clone();
+    assert_eq!((row.state, row.not_before), (StepState::Waiting, Some(run.now + LATER)));
+    assert!(row.may_have_happened, "whatever that one does is this step's");
+    assert_eq!((row.rounds(), row.failures, row.since()), (1, 0, None));
+    assert_eq!(run.task.state(), TaskState::Waiting);
+    let plan = run.wake("b");
+    assert_eq!(run.wants(&plan), ["b"]);
+    let sent = run.start("b");
+    assert_eq!((sent.round, sent.series, sent.undo), (1, 0, false));
+    run.complete("b");
+    assert!(!run.row("b").is_undoing());
+    run.run("c");
+    assert_eq!(run.task.state(), TaskState::Completed);
+}
+
+#[test]
+fn an_end_that_comes_while_it_looks_is_not_lost() {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.wake("b");
+    assert_eq!(run.row("b").since(), Some(run.now), "told while it ran");
+    let b = run.id("b");
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "once is enough");
+    let plan = run.goes_on("b");
+    assert_eq!(run.wants(&plan), ["b"], "it looks again at once");
+    assert_eq!(run.row("b").since(), None);
+    run.start("b");
+    run.goes_on("b");
+    assert_eq!(run.state("b"), StepState::Waiting, "and only once");
+}
+
+#[test]
+fn nobody_who_waits_for_nothing_is_woken() {
+    let mut run = asking();
+    let (a, b, c) = (run.id("a"), run.id("b"), run.id("c"));
+    for step in [a, b, c] {
+        assert_eq!(run.ignored(&Event::Woken { step }), Ignored::NotNow);
+    }
+    run.start("a");
+    assert_eq!(run.ignored(&Event::Woken { step: a }), Ignored::NotNow, "it asks for no other task");
+    run.complete("a");
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "it is ready anyway");
+    run.event(&Event::Refused { step: b, block: Block::Limit, until: Some(run.now + s(5)) });
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "it waits for its service");
+    run.event(&Event::Released { step: b });
+    run.run("b");
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "it has ended");
+}
+
+#[test]
+fn an_attempt_that_waits_for_its_retry_may_look_sooner() {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now + s(60)));
+    let plan = run.wake("b");
+    assert_eq!(run.wants(&plan), ["b"]);
+}
+
+#[test]
+fn nobody_looks_while_an_operator_holds_the_task_and_then_at_once() {
+    let mut run = asked_for();
+    run.event(&asked(Action::Pause));
+    let plan = run.wake("b");
+    assert!(plan.asks().is_empty());
+    assert_eq!(run.row("b").not_before, Some(run.now), "its time has come");
+    run.event(&asked(Action::Resume));
+    let b = run.id("b");
+    let plan = run.event(&Event::Due { step: b });
+    assert_eq!(run.wants(&plan), ["b"]);
+}
+
+#[test]
+fn failures_of_one_look_are_not_those_of_the_next() {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now));
+    assert_eq!(run.row("b").failures, 1);
+    run.start("b");
+    run.goes_on("b");
+    let row = run.row("b");
+    assert_eq!((row.failures, row.calls, row.owner_deaths, row.last_failure.clone()), (0, 0, 0, None));
+}
+
+#[test]
+fn a_task_that_was_undone_leaves_nothing_to_undo() {
+    let mut run = asked_for();
+    run.wake("b");
+    run.start("b");
+    run.fail("b", Effect::Refused, None);
+    assert_eq!(run.state("b"), StepState::Failed);
+    assert_eq!(run.undo_state("b"), UndoState::None);
+    assert_eq!(run.undo_state("a"), UndoState::Ready);
+}
+
+#[test]
+fn who_is_cancelled_while_it_waits_undoes_it_and_waits_for_that() {
+    let mut run = asked_for();
+    let cancel = run.cancel();
+    let plan = run.event(&cancel);
+    assert_eq!(run.wants(&plan), ["b"], "what came last is undone first");
+    let sent = run.start("b");
+    assert_eq!((sent.undo, sent.round), (true, 1));
+    run.goes_on("b");
+    assert_eq!(run.undo_state("b"), UndoState::Waiting);
+    assert_eq!(run.row("b").not_before, Some(run.now + LATER));
+    assert_eq!(run.undo_state("a"), UndoState::Pending, "it waits for the undo of what came after it");
+    let plan = run.wake("b");
+    assert_eq!(run.wants(&plan), ["b"]);
+    run.start("b");
+    let plan = run.complete("b");
+    assert_eq!(run.wants(&plan), ["a"]);
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+}
+
+#[test]
+fn who_is_cancelled_while_it_looks_undoes_what_goes_on() {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    let cancel = run.cancel();
+    run.event(&cancel);
+    run.wake("b");
+    let plan = run.goes_on("b");
+    assert_eq!(run.wants(&plan), ["b"], "its undo, although it was told that the other one has ended");
+    assert!(run.row("b").is_undoing());
+    let b = run.id("b");
+    run.start("b");
+    run.complete("b");
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::Ended);
+}
+
+#[test]
+fn behind_a_point_of_no_return_it_has_no_undo() {
+    let last = Step::child("b", "other").after(["a"]);
+    let mut run = Run::new(workflow([Step::new("a", "service").point_of_no_return(), last]));
+    assert!(run.definition.step(run.id("b")).undo_settings().is_none());
+    run.run("a");
+    run.start("b");
+    run.fail("b", Effect::Refused, None);
+    assert_eq!(run.task.state(), TaskState::Failed);
+}
+
+// ---- operators ----
+
+#[test]
+fn while_the_other_task_goes_on_the_step_is_neither_made_again_nor_skipped() {
+    let mut run = asked_for();
+    let step = run.id("b");
+    let actions = [
+        Action::Retry { step, edited: false, did_not_happen: true },
+        Action::Retry { step, edited: true, did_not_happen: true },
+        Action::Skip { step, happened: true },
+    ];
+    for action in actions {
+        assert_eq!(run.ignored(&asked(action)), Ignored::ChildGoesOn);
+    }
+    run.wake("b");
+    assert_eq!(run.state("b"), StepState::Ready);
+    assert_eq!(run.ignored(&asked(actions[2])), Ignored::ChildGoesOn, "also when it is about to look");
+}
+
+#[test]
+fn made_again_it_asks_for_another_task_unless_the_first_may_be_there() {
+    let failing = || Step::child("b", "other").on_failure(OnFailure::Error);
+    let mut run = Run::new(workflow([failing()]));
+    run.start("b");
+    run.fail("b", Effect::Refused, None);
+    run.event(&asked(Action::Resume));
+    assert_eq!(run.start("b").series, 1, "the first one was undone");
+
+    let mut run = Run::new(workflow([failing()]));
+    run.start("b");
+    run.goes_on("b");
+    run.wake("b");
+    run.start("b");
+    run.fail("b", Effect::Possible, None);
+    assert_eq!(run.state("b"), StepState::Unknown);
+    let step = run.id("b");
+    let again = Action::Retry { step, edited: false, did_not_happen: false };
+    let mut other = run.clone();
+    run.event(&asked(again));
+    let sent = run.start("b");
+    assert_eq!((sent.series, sent.round), (0, 1), "it looks for the same one");
+    other.event(&asked(Action::Retry { step, edited: false, did_not_happen: true }));
+    let sent = other.start("b");
+    assert_eq!((sent.series, sent.round), (1, 0), "somebody knows that there is none");
+}
+
+#[test]
+fn a_task_that_rested_looks_again_when_somebody_takes_it_up() {
+    let broken = step("x").on_failure(OnFailure::Error);
+    let mut run = Run::new(workflow([broken, Step::child("b", "other")]));
+    run.start("b");
+    run.goes_on("b");
+    run.break_down("x");
+    assert_eq!(run.task.state(), TaskState::Failed);
+    assert_eq!(run.state("b"), StepState::Waiting);
+    let plan = run.event(&asked(Action::Resume));
+    let mut wants = run.wants(&plan);
+    wants.sort_unstable();
+    assert_eq!(wants, ["b", "x"], "it had no mail while it rested");
+}
+
+// ---- items ----
+
+#[test]
+fn items_ask_for_tasks_of_their_own() {
+    let each = Each { at_a_time: 2, tolerates: 0 };
+    let mut run = Run::new(workflow([Step::child("b", "other").each(each)]));
+    let b = run.id("b");
+    run.event(&Event::Listed { step: b, items: 3 });
+    assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "its items are woken");
+    let item = StepId::of_item;
+    for number in [0, 1] {
+        let plan = run.event(&Event::Granted { step: item(number) });
+        assert_eq!(plan.dispatches()[0].round, 0);
+        let attempt = run.task.step(item(number)).attempt;
+        run.event(&Event::Answered { step: item(number), attempt, answer: Answer::NotYet });
+        assert_eq!(run.task.step(item(number)).state, StepState::Waiting);
+    }
+    let skip = Action::Skip { step: b, happened: false };
+    assert_eq!(run.ignored(&asked(skip)), Ignored::ChildGoesOn);
+    let plan = run.event(&Event::Woken { step: item(1) });
+    assert_eq!(permits(&plan), [item(1)]);
+    run.event(&Event::Granted { step: item(1) });
+    let attempt = run.task.step(item(1)).attempt;
+    let plan = run.event(&Event::Answered { step: item(1), attempt, answer: Answer::Completed });
+    assert_eq!(permits(&plan), [item(2)]);
+    let cancel = run.cancel();
+    let plan = run.event(&cancel);
+    assert_eq!(permits(&plan), [item(1), item(0)], "those that were asked for, from the last on");
+}
