@@ -63,6 +63,8 @@ fn shown(definition: &Definition, task: &Task, step: Option<StepId>) -> Value {
 fn brought(happening: &Happening) -> Option<Value> {
     const SHOWN: usize = 4 << 10;
     let bytes = happening.output.as_ref()?;
-    let value = (bytes.len() <= SHOWN).then(|| serde_json::from_slice(bytes).ok()).flatten();
+    // Labels are a text, all else is JSON.
+    let text = || std::str::from_utf8(bytes).ok().map(Value::from);
+    let value = (bytes.len() <= SHOWN).then(|| serde_json::from_slice(bytes).ok().or_else(text)).flatten();
     Some(value.unwrap_or_else(|| json!({ "bytes": bytes.len() })))
 }

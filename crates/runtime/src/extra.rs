@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_store::{ArrivalId, Store, TaskId};
+use steadfast_store::{ArrivalId, Labels, Store, TaskId};
 
 use crate::error::Error;
 use crate::node::{New, Node, Start, Submitted};
@@ -19,11 +19,13 @@ pub struct Extra {
     pub correlation: Option<Arc<str>>,
     /// The row that it was handed in by.
     pub arrival: Option<ArrivalId>,
+    /// Its labels.
+    pub labels: Labels,
 }
 
 impl Extra {
     pub(crate) fn is_some(&self) -> bool {
-        self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some()
+        self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some() || self.labels.count() > 0
     }
 }
 

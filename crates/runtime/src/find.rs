@@ -39,7 +39,9 @@ pub struct FoundTasks {
 /// In words, for those who read later what was looked for.
 impl fmt::Display for Find {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Filter { states, namespace, workflow, key, parked_on, from, before } = &self.filter;
+        let Filter { states, namespace, workflow, key, parked_on, from, before, labels } = &self.filter;
+        let label = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}={value}");
+        let labels = (!labels.is_empty()).then(|| labels.iter().map(label).collect::<Vec<_>>().join(" and "));
         let state = (!states.is_empty()).then(|| {
             states.iter().map(|state| format!("{state:?}").to_lowercase()).collect::<Vec<_>>().join(" or ")
         });
@@ -53,6 +55,7 @@ impl fmt::Display for Find {
             ("parked on", text(parked_on)),
             ("submitted from", time(from)),
             ("submitted before", time(before)),
+            ("label", labels),
             ("service", self.service.clone()),
             ("reason", self.reason.clone()),
             ("text", self.text.clone()),

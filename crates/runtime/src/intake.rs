@@ -130,7 +130,7 @@ fn fit<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<(New, Extra), 
     };
     let reply_to = address(arrival).transpose()?;
     let (correlation, arrival) = (arrival.correlation.clone(), Some(arrival.id));
-    Ok((new, Extra { task, reply_to, correlation, arrival }))
+    Ok((new, Extra { task, reply_to, correlation, arrival, ..Extra::default() }))
 }
 
 fn address(arrival: &Arrival) -> Option<Result<ReplyTo, String>> {

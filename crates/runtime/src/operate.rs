@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadfast_engine::{Action, Ignored};
+use steadfast_engine::{Action, Ignored, StepId};
 use steadfast_store::{
-    Audit, AuditId, Audited, Kind, MAX_PAYLOAD, MAX_REASON, Message, Payload, Posted, Store, TaskId,
+    Audit, AuditId, Audited, Kind, Labels, MAX_LABELS, MAX_PAYLOAD, MAX_REASON, Message, Payload, PayloadKey,
+    Posted, Store, TaskId,
 };
 use tokio::sync::oneshot;
 
@@ -140,6 +141,7 @@ impl<S: Store> Node<S> {
     /// it is stored then, and will be.
     pub async fn operate(&self, task: TaskId, operation: Operation) -> Result<Audit, Error> {
         operation.check()?;
+        self.check_labels(task, &operation).await?;
         let (id, action) = (operation.id(), operation.action.name().to_owned());
         let shared = self.shared();
         let mut waiting = shared.operators.wait_for(id);
@@ -168,6 +170,31 @@ impl<S: Store> Node<S> {
             Some(why) => Err(refused(task, action, why).into()),
             None => Ok(audit),
         }
+    }
+
+    /// Whether a task has room for the labels that it is to have.
+    async fn check_labels(&self, task: TaskId, operation: &Operation) -> Result<(), Error> {
+        let Some(change) = operation.brings.as_ref().filter(|_| operation.action == Action::Label) else {
+            return Ok(());
+        };
+        let count = self.labels(vec![task]).await?.remove(0).changed(Labels::read(change)).count();
+        match count > MAX_LABELS {
+            true => {
+                let message = format!("it would have {count} labels, at most {MAX_LABELS} are allowed");
+                Err(steadfast_store::Error::new(Kind::TooLarge, message).into())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The labels of these tasks.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn labels(&self, tasks: Vec<TaskId>) -> Result<Vec<Labels>, Error> {
+        let key = |task| PayloadKey { task, step: Some(StepId::OF_LABELS) };
+        let read = self.shared().store.payloads(tasks.into_iter().map(key).collect()).await?;
+        Ok(read.into_iter().map(|kept| Labels::read(&kept.unwrap_or_default())).collect())
     }
 
     /// What operators have done, newest first, at most so many: to one task or to all, before the given entry.

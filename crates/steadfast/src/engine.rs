@@ -15,14 +15,14 @@ use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
     Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Settings, Start, Stats, Told, Workflows,
 };
-use steadfast_store::{AuditId, MAX_KEY, MAX_PAYLOAD, Payload, TaskId};
+use steadfast_store::{AuditId, MAX_KEY, MAX_LABELS, MAX_PAYLOAD, Payload, TaskId};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
 use crate::bulk::Bulk;
 use crate::error::{Code, Error, empty_key, other_workflow, too_large};
-use crate::operator::Operator;
+use crate::operator::{Operator, bad_label};
 use crate::signal::Signal;
 use crate::task::Task;
 use crate::tasks::Tasks;
@@ -113,7 +113,7 @@ impl Engine {
         Operator::new(Arc::clone(&self.node), who)
     }
 
-    /// Looks for tasks: by state, workflow, service, reason, age, text. Await it, or say more first.
+    /// Looks for tasks: by state, workflow, service, reason, age, label, text. Await it, or say more first.
     pub fn tasks(&self) -> Tasks {
         Tasks::new(Arc::clone(&self.node))
     }
@@ -294,6 +294,17 @@ impl<In, Out> Submit<'_, In, Out> {
         self
     }
 
+    /// Gives it a label, by which it is found ([`Engine::tasks`]); said again, another one. Operators can change them. A task that
+    /// is found under its key keeps those that it has.
+    pub fn label(mut self, name: &str, value: &str) -> Self {
+        let extra = self.extra.get_or_insert_default();
+        match std::mem::take(&mut extra.labels).with(name, Some(value)) {
+            Ok(labels) => extra.labels = labels,
+            Err(words) => self.input = self.input.and(Err(bad_label(words))),
+        }
+        self
+    }
+
     /// Starts at this time, a [`Time`] or a `SystemTime`; at once if it has passed. The task is stored now, and its
     /// `complete_within` counts from its start. A task that is found under its key keeps the time that it has.
     pub fn start_at(mut self, time: impl Into<Time>) -> Self {
@@ -314,6 +325,10 @@ impl<In, Out> Submit<'_, In, Out> {
             return Err(empty_key());
         }
         let correlation = self.extra.as_ref().and_then(|extra| extra.correlation.as_ref());
+        let labels = self.extra.as_ref().map_or(0, |extra| extra.labels.count());
+        if labels > MAX_LABELS {
+            return Err(bad_label(format!("it has {labels} labels, at most {MAX_LABELS} are allowed")));
+        }
         let sizes = [
             ("the key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY),
             ("the namespace", self.namespace.len(), MAX_KEY),

@@ -119,7 +119,8 @@ pub use steadfast_runtime::{
     ReplySettings, ReplyTo, Says, Service, Settings, Stats, Told, VerifyReport, Wanted, What,
 };
 pub use steadfast_store::{
-    Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, ReplyId, TaskId,
+    Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, Labels, MAX_LABEL, MAX_LABELS,
+    ReplyId, TaskId,
 };
 /// For programs without an engine that hand submissions in, and the version of `rusqlite` that their connections must be of.
 pub use steadfast_store_sqlite::{HandIn, rusqlite};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use steadfast_engine::{Action, StepId, Time};
 use steadfast_runtime::{Node, Operation};
-use steadfast_store::{AuditId, Audited, Payload, TaskId};
+use steadfast_store::{AuditId, Audited, Labels, Payload, TaskId};
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error};
@@ -156,6 +156,24 @@ impl Operator {
         self.plain(task, Action::Deadline(at))
     }
 
+    /// Gives a task a label, or another value for one that it has: tasks are found by them ([`Tasks::label`](crate::Tasks::label)).
+    /// It is possible in every state, and nothing that the task works by.
+    pub fn label(&self, task: TaskId, name: &str, value: &str) -> Ask<'_, Plain> {
+        self.labels(task, name, Some(value))
+    }
+
+    /// Takes a label away from a task.
+    pub fn unlabel(&self, task: TaskId, name: &str) -> Ask<'_, Plain> {
+        self.labels(task, name, None)
+    }
+
+    fn labels(&self, task: TaskId, name: &str, value: Option<&str>) -> Ask<'_, Plain> {
+        let mut ask = self.plain(task, Action::Label);
+        let change = Labels::default().with(name, value);
+        ask.brings = change.map(|change| Some(change.pack())).map_err(bad_label);
+        ask
+    }
+
     /// Has the undo of a step tried again that could not be made.
     pub fn retry_undo(&self, task: TaskId, step: &str) -> Ask<'_, RetryUndo> {
         self.ask(task, Some(step), RetryUndo::default())
@@ -253,6 +271,11 @@ impl Ask<'_, RetryUndo> {
         self.kind.happened = true;
         self
     }
+}
+
+/// A label that makes no sense.
+pub(crate) fn bad_label(words: String) -> Error {
+    Error::new(Code::BadPayload, words)
 }
 
 /// What of a step is asked for.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use steadfast_engine::{Since, TaskState, Time};
 use steadfast_runtime::{Find, Node};
-use steadfast_store::{Stored, TaskId};
+use steadfast_store::{Labels, Stored, TaskId};
 
 use crate::any_store::AnyStore;
 use crate::error::Error;
@@ -82,6 +82,8 @@ pub struct Summary {
     pub submitted_at: Time,
     /// Why it does not move, or how it has ended; without the times that only its history tells.
     pub why: String,
+    /// Its labels.
+    pub labels: Labels,
 }
 
 impl Tasks {
@@ -110,6 +112,12 @@ impl Tasks {
     /// Submitted under this key.
     pub fn key(mut self, key: impl fmt::Display) -> Self {
         self.find.filter.key = Some(Arc::from(key.to_string()));
+        self
+    }
+
+    /// With this label. Said more than once: with all of these.
+    pub fn label(mut self, name: &str, value: &str) -> Self {
+        self.find.filter.labels.push((Arc::from(name), Arc::from(value)));
         self
     }
 
@@ -172,7 +180,7 @@ impl Tasks {
         self.find
     }
 
-    fn summary(&self, stored: Stored) -> Summary {
+    fn summary(&self, stored: Stored, labels: Labels) -> Summary {
         let (nothing, now) = (Since::default(), self.node.now());
         let why = match self.node.workflow_of(&stored) {
             Ok(workflow) => stored.task.why(workflow.definition(), now, &nothing),
@@ -187,6 +195,7 @@ impl Tasks {
             state: stored.task.state(),
             submitted_at: stored.submitted_at,
             why: why.to_string(),
+            labels,
         }
     }
 }
@@ -199,7 +208,9 @@ impl IntoFuture for Tasks {
         Box::pin(async move {
             let find = self.clone().into_find();
             let found = self.node.find(&find, self.behind, self.most).await?;
-            let tasks = found.tasks.into_iter().map(|stored| self.summary(stored)).collect();
+            let labels = self.node.labels(found.tasks.iter().map(|stored| stored.id).collect()).await?;
+            let tasks = found.tasks.into_iter().zip(labels);
+            let tasks = tasks.map(|(stored, labels)| self.summary(stored, labels)).collect();
             Ok(Page { tasks, behind: found.behind })
         })
     }

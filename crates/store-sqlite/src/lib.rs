@@ -27,6 +27,7 @@ mod hand_in;
 mod held;
 mod house;
 mod job;
+mod label;
 mod list;
 mod mail;
 mod migration;

@@ -5,10 +5,28 @@ use steadfast_store::{Filter, Listed, TaskId};
 
 use crate::aside::{self, Found};
 use crate::codec::{id, millis, state};
+use crate::label;
 use crate::task::{stored, task_id};
 
 /// So many are looked at in one call: some milliseconds, in which nobody else reads.
 const LOOKED_AT: i64 = 4_096;
+
+/// What the columns say of each.
+macro_rules! matching {
+    () => {
+        "SELECT id, (?2 IS NULL OR namespace = ?2) AND (?3 IS NULL OR workflow = ?3) AND (?4 IS NULL OR key = ?4)
+             AND (?5 IS NULL OR parked_on = ?5 AND owner IS NULL) AND (?6 IS NULL OR submitted_at_ms >= ?6)
+             AND (?7 IS NULL OR submitted_at_ms < ?7) AND (?8 = 0 OR (?8 >> state) & 1)
+             AND (?10 IS NULL) = (?11 IS NULL)"
+    };
+}
+
+/// Those with a label, by its index.
+const LABELLED: &str = concat!(
+    matching!(),
+    " FROM steadfast_labels CROSS JOIN steadfast_tasks ON id = task
+      WHERE name = ?10 AND value = ?11 AND task < ?1 ORDER BY task DESC LIMIT ?9"
+);
 
 /// Tasks behind an id that match, newest first, as far as one call looks.
 pub(crate) fn list(
@@ -19,10 +37,14 @@ pub(crate) fn list(
 ) -> rusqlite::Result<Found<Listed>> {
     let from = id(behind.map_or(u128::MAX, TaskId::as_u128));
     // What the columns say is looked at here, the rest in the rows.
-    let sql = "SELECT id, (?2 IS NULL OR namespace = ?2) AND (?3 IS NULL OR workflow = ?3) AND (?4 IS NULL OR key = ?4)
-                   AND (?5 IS NULL OR parked_on = ?5 AND owner IS NULL) AND (?6 IS NULL OR submitted_at_ms >= ?6)
-                   AND (?7 IS NULL OR submitted_at_ms < ?7) AND (?8 = 0 OR (?8 >> state) & 1)
-               FROM steadfast_tasks WHERE id < ?1 ORDER BY id DESC LIMIT ?9";
+    let sql = match filter.labels.is_empty() {
+        true => concat!(matching!(), " FROM steadfast_tasks WHERE id < ?1 ORDER BY id DESC LIMIT ?9"),
+        false => LABELLED,
+    };
+    // The first label leads to the tasks, the others are looked at there.
+    let mut labels = filter.labels.iter().map(|(name, value)| (&**name, &**value));
+    let (name, value) = labels.next().unzip();
+    let others: Vec<_> = labels.collect();
     let states = filter.states.iter().fold(0_i64, |states, one| states | 1 << state(*one));
     let mut find = transaction.prepare_cached(sql)?;
     let mut rows = find.query(params![
@@ -35,6 +57,8 @@ pub(crate) fn list(
         filter.before.map(millis),
         states,
         LOOKED_AT,
+        name,
+        value,
     ])?;
     let (mut listed, mut unreadable, mut looked) = (Listed::default(), Vec::new(), 0);
     while let Some(row) = rows.next()? {
@@ -42,6 +66,12 @@ pub(crate) fn list(
         (listed.behind, looked) = (Some(task), looked + 1);
         // A key that is null makes the whole null.
         if !row.get::<_, Option<bool>>(1)?.unwrap_or(false) {
+            continue;
+        }
+        let key = id(task.as_u128());
+        if !others.iter().try_fold(true, |all, other| {
+            Ok::<_, rusqlite::Error>(all && label::has(transaction, key, *other)?)
+        })? {
             continue;
         }
         match aside::read(task, stored(transaction, task))? {

@@ -8,7 +8,7 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, each with its number.
-pub(crate) const MIGRATIONS: [(u32, &str); 8] = [
+pub(crate) const MIGRATIONS: [(u32, &str); 9] = [
     (1, include_str!("../migrations/0001.sql")),
     (2, include_str!("../migrations/0002.sql")),
     (3, include_str!("../migrations/0003.sql")),
@@ -17,6 +17,7 @@ pub(crate) const MIGRATIONS: [(u32, &str); 8] = [
     (6, include_str!("../migrations/0006.sql")),
     (10, include_str!("../migrations/0010.sql")),
     (11, include_str!("../migrations/0011.sql")),
+    (12, include_str!("../migrations/0012.sql")),
 ];
 /// The last of them.
 const LAST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].0;

@@ -34,11 +34,12 @@ const REMOVE: &str = "DELETE FROM steadfast_tasks
     WHERE id = ?1 AND revision = ?2 AND state >= 5 AND mail_last <= mail_read
         AND NOT EXISTS (SELECT 1 FROM steadfast_outbox INDEXED BY steadfast_outbox_by_task
             WHERE state = 0 AND task IS NOT NULL AND task = ?1)";
-const REST: [&str; 4] = [
+const REST: [&str; 5] = [
     "DELETE FROM steadfast_steps WHERE task = ?",
     "DELETE FROM steadfast_payloads WHERE task = ?",
     "DELETE FROM steadfast_mail WHERE task = ?",
     "DELETE FROM steadfast_history WHERE task = ?",
+    "DELETE FROM steadfast_labels WHERE task = ?",
 ];
 
 /// What one look has found.

@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use steadfast_engine::{StepId, Time};
-use steadfast_store::{PayloadKey, Submission, SubmissionMore, Submitted, TaskId};
+use steadfast_store::{Labels, PayloadKey, Submission, SubmissionMore, Submitted, TaskId};
 
 use crate::codec::{id, millis, pack_head, state};
 use crate::task::{INPUT, payload, task_id};
 use crate::write::{insert_step, ordinal};
-use crate::{arrival, outbox, reply};
+use crate::{arrival, label, outbox, reply};
 
 /// Stores a task, unless it or its key is there.
 pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> rusqlite::Result<Submitted> {
@@ -52,6 +52,9 @@ pub(crate) fn submit(transaction: &Connection, new: &Submission, now: Time) -> r
     insert.execute(params![task, INPUT, &*new.input])?;
     for (step, output) in &new.outputs {
         insert.execute(params![task, ordinal(*step), &**output])?;
+        if *step == StepId::OF_LABELS {
+            label::index(transaction, task, &Labels::read(output))?;
+        }
     }
     if let Some(more) = new.more.as_deref() {
         put_more(transaction, task, more)?;

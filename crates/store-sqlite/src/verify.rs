@@ -19,11 +19,12 @@ const LOOKED_AT: i64 = 256;
 /// Behind all ids.
 const LAST: [u8; 17] = [u8::MAX; 17];
 /// Tables whose rows belong to a task.
-const OF_TASKS: [(&str, &str); 4] = [
+const OF_TASKS: [(&str, &str); 5] = [
     ("steadfast_steps", "steps"),
     ("steadfast_payloads", "payloads"),
     ("steadfast_mail", "mail"),
     ("steadfast_history", "history"),
+    ("steadfast_labels", "labels"),
 ];
 
 /// What SQLite says of the file.

@@ -2,9 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use steadfast_engine::{Record, StepId};
-use steadfast_store::{AuditId, Brought, Letter, MailId, Payload, TaskId, Whole, key_taken};
+use steadfast_store::{AuditId, Brought, Labels, Letter, MailId, Payload, TaskId, Whole, key_taken};
 
 use crate::codec::{id, millis, pack_change, pack_head, state};
+use crate::label;
 use crate::task::{INPUT, stored, task_id};
 use crate::write::{history, insert_step, number, ordinal};
 
@@ -106,6 +107,9 @@ fn insert_rest(transaction: &Connection, whole: &Whole) -> rusqlite::Result<()> 
     for (step, body) in &whole.payloads {
         let sql = "INSERT INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
         transaction.prepare_cached(sql)?.execute(params![task, step.map_or(INPUT, ordinal), &**body])?;
+        if *step == Some(StepId::OF_LABELS) {
+            label::index(transaction, task, &Labels::read(body))?;
+        }
     }
     for mail in &whole.mail {
         let sql = "INSERT INTO steadfast_mail (task, number, body, asked) VALUES (?, ?, ?, ?)";

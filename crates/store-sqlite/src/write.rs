@@ -5,6 +5,7 @@ use steadfast_engine::{Record, StepId, Time};
 use steadfast_store::{Entry, Hold, Refusal, TaskId, Write, Written};
 
 use crate::codec::{Change, id, millis, pack_change, pack_head, pack_record, state, time, unpack_change};
+use crate::label;
 use crate::{audit, outbox};
 
 /// Carries one write out. The first statement has the guard: a refused write has done nothing.
@@ -17,6 +18,11 @@ pub(crate) fn write(transaction: &Connection, write: &Write, now: Time) -> rusql
         put_step(transaction, task, *step, record)?;
     }
     for (step, output) in &write.outputs {
+        let labels = match *step == StepId::OF_LABELS {
+            true => Some(label::change(transaction, task, output)?),
+            false => None,
+        };
+        let output = labels.as_ref().unwrap_or(output);
         let sql = "INSERT OR REPLACE INTO steadfast_payloads (task, ordinal, body) VALUES (?, ?, ?)";
         transaction.prepare_cached(sql)?.execute(params![task, ordinal(*step), &**output])?;
     }

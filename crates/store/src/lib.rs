@@ -19,6 +19,7 @@ mod error;
 pub mod failpoint;
 mod house;
 mod id;
+mod label;
 mod list;
 mod memory;
 mod outbox;
@@ -43,6 +44,7 @@ pub use house::{
     Verify,
 };
 pub use id::{AuditId, BadId, NodeId, TaskId};
+pub use label::{Labels, MAX_LABEL, MAX_LABELS};
 pub use list::{Filter, Listed};
 pub use memory::Memory;
 pub use outbox::{

@@ -24,10 +24,12 @@ pub struct Filter {
     pub from: Option<Time>,
     /// Submitted before this time.
     pub before: Option<Time>,
+    /// With all of these labels: names with values.
+    pub labels: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl Filter {
-    /// Whether a task is one of those that are looked for.
+    /// Whether a task is one of those that are looked for, as far as its rows say: its labels are beside them.
     #[must_use]
     pub fn matches(&self, stored: &Stored) -> bool {
         let is = |wanted: &Option<Arc<str>>, own: Option<&Arc<str>>| {

@@ -30,7 +30,10 @@ impl Draft<'_> {
                 Ok(())
             }
             Action::Deadline(at) => self.change_deadline(at),
-            Action::Label => Ok(()),
+            Action::Label => {
+                self.keeps = Some(StepId::OF_LABELS);
+                Ok(())
+            }
             Action::RetryUndo { step, happened } => self.retry_undo(step, happened),
             Action::TakeAsUndone { step } => self.take_as_undone(step),
         }

@@ -67,6 +67,9 @@ impl StepId {
     /// The place beyond all steps where it is stored to whom a task replies, and how much it has told.
     pub const OF_REPLIES: Self = Self(60_000);
 
+    /// The place beyond all steps where a task's labels are stored.
+    pub const OF_LABELS: Self = Self(60_001);
+
     /// A place beyond all steps, where the input is stored that a step has in the place of the task's.
     #[must_use]
     pub const fn of_input(step: Self) -> Self {

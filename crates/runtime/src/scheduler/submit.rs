@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Dispatch, Event, Task, Time};
+use steadfast_engine::{Dispatch, Event, StepId, Task, Time};
 use steadfast_store::{Error as StoreError, Payload, Store, Submission, Submitted, TaskId};
 use tokio::sync::oneshot;
 
@@ -99,8 +99,11 @@ impl<S: Store> Scheduler<S> {
             messages.extend(self.tells(new.id, owned, replying, folded));
             owned.reply = Some(replying.clone());
         }
-        let outputs =
+        let mut outputs =
             owned.as_mut().map(|(_, folded)| std::mem::take(&mut folded.outputs)).unwrap_or_default();
+        if let Some(labels) = new.extra.as_ref().map(|extra| &extra.labels).filter(|all| all.count() > 0) {
+            outputs.push((StepId::OF_LABELS, labels.pack()));
+        }
         let more = self.more(replying.as_deref(), new.extra.as_deref());
         // Whoever has chosen the id may have submitted it before.
         let handed_in =

@@ -78,3 +78,41 @@ pub async fn a_filter_leaves_out_what_it_says<H: Harness>(harness: &H) {
         assert_eq!(store.list(&filter, 2).await, expected, "{filter:?}");
     }
 }
+
+/// What is written there is a change of what is there, and tasks are found by what they have then.
+pub async fn tasks_are_found_by_their_labels<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let now = store.now().await;
+    let labels = |lines: &str| vec![(StepId::OF_LABELS, Payload::from(lines.as_bytes()))];
+    let new = |number, lines| Submission { outputs: labels(lines), ..submission(number, now) };
+    let batch =
+        vec![new(1, "team=shop\ncase=7\n"), new(2, "team=shop\n"), submission(3, now), new(4, "team=bank\n")];
+    ok(store.0.submit(batch).await);
+    let with = |wanted: &[(&str, &str)]| Filter {
+        labels: wanted.iter().map(|(name, value)| (Arc::from(*name), Arc::from(*value))).collect(),
+        ..Filter::default()
+    };
+    for most in [1, 9] {
+        assert_eq!(store.list(&with(&[("team", "shop")]), most).await, [2, 1]);
+        assert_eq!(store.list(&with(&[("team", "shop"), ("case", "7")]), most).await, [1]);
+        assert_eq!(store.list(&with(&[("case", "7"), ("team", "bank")]), most).await, [0_u128; 0]);
+        assert_eq!(store.list(&with(&[("team", "Shop")]), most).await, [0_u128; 0]);
+        assert_eq!(store.list(&Filter::default(), most).await, [4, 3, 2, 1]);
+    }
+    let states = Filter { states: vec![TaskState::Completed], ..with(&[("team", "shop")]) };
+    assert_eq!(store.list(&states, 9).await, [0_u128; 0]);
+    let mut claimed = store.claim(A, 10).await;
+    claimed.sort_by_key(|claimed| claimed.stored.id);
+    for (place, change) in [(0, "case\nteam=bank\n"), (2, "team=shop\n"), (3, "none\n")] {
+        let stored = &claimed[place].stored;
+        let write =
+            Write { outputs: labels(change), ..Write::of(&Default::default(), stored.id, guard(stored)) };
+        assert!(matches!(store.write(write).await, Written::Done(_)));
+    }
+    assert_eq!(store.list(&with(&[("team", "shop")]), 9).await, [3, 2]);
+    assert_eq!(store.list(&with(&[("team", "bank")]), 9).await, [4, 1]);
+    assert_eq!(store.list(&with(&[("case", "7")]), 9).await, [0_u128; 0]);
+    let key = |number| crate::PayloadKey { task: id(number), step: Some(StepId::OF_LABELS) };
+    let kept = ok(store.0.payloads(vec![key(1), key(3)]).await);
+    assert_eq!(kept, [Some(Payload::from(&b"team=bank\n"[..])), Some(Payload::from(&b"team=shop\n"[..]))]);
+}

@@ -1,7 +1,7 @@
 //! Mail.
 
 use super::*;
-use crate::{Hold, MailId, Refusal};
+use crate::{Hold, MailId, Outbox as _, OutboxKind, Outgoing, Refusal};
 
 /// Until a write consumes it, and not after.
 pub async fn mail_is_read_in_its_order_and_once<H: Harness>(harness: &H) {
@@ -56,4 +56,35 @@ pub async fn mail_to_nobody_or_to_the_ended_is_refused<H: Harness>(harness: &H) 
     let mut stored = store.claimed(1).await;
     store.follow(&mut stored, &Event::Cancelled { cause: steadfast_engine::Cause::Deadline }).await;
     assert_eq!(store.post(1, "hello").await, Posted::AtRest);
+}
+
+/// What a write tells another task is mail to it: with the write, or not at all.
+pub async fn mail_of_a_write_is_posted_with_it_or_not_at_all<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let stored = store.claimed(1).await;
+    let waiting = store.claimed(2).await;
+    let far = store.now().await + s(86_400);
+    let release =
+        Write { hold: Hold::Release(far), ..Write::of(&Default::default(), id(2), guard(&waiting)) };
+    store.write(release).await;
+    let to = |task: u128, words: &str| Outgoing {
+        task: Some(id(task)),
+        kind: OutboxKind::Mail,
+        key: None,
+        body: Payload::from(words.as_bytes()),
+        to: None,
+    };
+    let write = |epoch: u64, messages| {
+        let guard = Guard { epoch, ..guard(&stored) };
+        Write { messages, ..Write::of(&Default::default(), id(1), guard) }
+    };
+    let refused = store.write(write(stored.epoch + 1, vec![to(2, "never")])).await;
+    assert_eq!(refused, Written::Refused(Refusal::Epoch));
+    assert!(store.claim(B, 10).await.is_empty());
+    // One that nobody has is no reason not to write.
+    let done = store.write(write(stored.epoch, vec![to(7, "nobody"), to(2, "it is done")])).await;
+    assert!(matches!(done, Written::Done(_)), "{done:?}");
+    let claimed = store.claim(B, 10).await;
+    assert_eq!((claimed.len(), &*claimed[0].mail[0].body), (1, &b"it is done"[..]));
+    assert_eq!(ok(store.0.undelivered(OutboxKind::Alert, 10, s(1)).await).messages, [], "nothing goes out");
 }

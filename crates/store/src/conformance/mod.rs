@@ -71,13 +71,14 @@ macro_rules! conformance {
             to_let_go_is_no_history, a_recovery_takes_the_task_from_its_owner, two_writers_of_one_revision_do_not_both_win,
             items_are_written_as_they_begin);
         $crate::conformance_of!($harness; mail: mail_is_read_in_its_order_and_once, mail_wakes_a_task_that_waits,
-            mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused);
+            mail_that_came_first_wins, mail_to_nobody_or_to_the_ended_is_refused,
+            mail_of_a_write_is_posted_with_it_or_not_at_all);
         $crate::conformance_of!($harness; audit: what_an_operator_asks_reaches_a_task_at_rest,
             what_a_dead_node_was_asked_is_claimed_by_others, under_one_id_it_is_asked_once,
             an_entry_is_stored_with_its_write_or_not_at_all, entries_come_newest_first);
         $crate::conformance_of!($harness; bulk: a_bulk_is_written_by_who_has_read_it_last);
         $crate::conformance_of!($harness; list: all_that_match_are_found_newest_first,
-            a_filter_leaves_out_what_it_says);
+            a_filter_leaves_out_what_it_says, tasks_are_found_by_their_labels);
         $crate::conformance_of!($harness; wait: a_task_that_starts_later_is_free_from_then_on_or_for_mail,
             signals_that_are_kept_and_rounds_are_stored, how_far_an_attempt_has_come_is_kept_and_no_history,
             a_message_may_bring_the_largest_payload);

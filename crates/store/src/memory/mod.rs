@@ -275,7 +275,9 @@ impl Listing for Memory {
     ) -> impl Future<Output = Result<Listed, Error>> + Send {
         let shelf = self.shelf();
         let older = |stored: &&Stored| behind.is_none_or(|behind| stored.id < behind);
-        let matching = shelf.tasks.values().rev().filter(older).filter(|stored| filter.matches(stored));
+        let matches =
+            |stored: &&Stored| filter.matches(stored) && shelf.has_labels(stored.id, &filter.labels);
+        let matching = shelf.tasks.values().rev().filter(older).filter(matches);
         let tasks: Vec<_> = matching.take(most).cloned().collect();
         let last = tasks.last().map(|stored| stored.id);
         ready(Ok(Listed { behind: last.filter(|_| tasks.len() >= most), tasks }))

@@ -9,9 +9,10 @@ use super::Shelf;
 use crate::audit::{Audit, Audited};
 use crate::bulk::{Bulk, PutBulk};
 use crate::id::{NodeId, TaskId};
+use crate::label::Labels;
 use crate::record::{
-    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, PayloadKey, Posted, Put, Schedule,
-    Stored, Submission, Submitted,
+    Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
+    Schedule, Stored, Submission, Submitted,
 };
 use crate::write::{Hold, Refusal, Write, Written};
 
@@ -188,7 +189,9 @@ impl Shelf {
         }
         let (revision, id) = (stored.revision, stored.id);
         for (step, output) in write.outputs {
-            self.payloads.insert(PayloadKey { task: id, step: Some(step) }, output);
+            let place = PayloadKey { task: id, step: Some(step) };
+            let output = if step == StepId::OF_LABELS { self.change_labels(place, &output) } else { output };
+            self.payloads.insert(place, output);
         }
         write.messages.into_iter().for_each(|message| self.tell(message));
         write.audits.into_iter().for_each(|audit| self.log(audit));
@@ -196,6 +199,19 @@ impl Shelf {
             self.history.entry(id).or_default().push(entry);
         }
         Written::Done(revision)
+    }
+
+    /// What the labels of a task are after a change.
+    fn change_labels(&self, place: PayloadKey, change: &[u8]) -> Payload {
+        let had = self.payloads.get(&place).map(|had| Labels::read(had)).unwrap_or_default();
+        had.changed(Labels::read(change)).pack()
+    }
+
+    /// Whether a task has all of these labels.
+    pub(super) fn has_labels(&self, task: TaskId, wanted: &[(Arc<str>, Arc<str>)]) -> bool {
+        let own = self.payloads.get(&PayloadKey { task, step: Some(StepId::OF_LABELS) });
+        let own = own.filter(|_| !wanted.is_empty()).map(|own| Labels::read(own)).unwrap_or_default();
+        wanted.iter().all(|(name, value)| own.get(name) == Some(&**value))
     }
 
     pub(super) fn post(&mut self, message: Message) -> Posted {

@@ -345,6 +345,7 @@ fn labels_change_nothing_that_a_task_works_by() {
     let before = run.task.clone();
     let plan = run.event(&asked(Action::Label));
     assert!(plan.ignored().is_none() && !plan.changes_anything());
+    assert_eq!(plan.keeps(), Some(StepId::OF_LABELS));
     run.run("a");
     run.break_down("b");
     let plan = run.event(&asked(Action::Label));
