@@ -322,7 +322,7 @@ where
         }
         let (condition, done, list, child) = (self.condition, self.done, self.list, self.child);
         let code = Code { condition, undo: self.undo, done, list, child, ..Code::new(self.run) };
-        self.flow.add(step, code, self.service);
+        self.flow.add(step, code, self.service, &self.place);
         Ref::of(&self.place)
     }
 

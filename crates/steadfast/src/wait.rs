@@ -112,7 +112,7 @@ where
     /// Makes it part of the workflow.
     pub fn add(self) -> StepRef<Out> {
         let code = Code { condition: self.condition, until: self.until, ..Code::waits() };
-        self.flow.add(self.step, code, Service::none());
+        self.flow.add(self.step, code, Service::none(), &self.place);
         StepRef::of(&self.place)
     }
 }

@@ -14,6 +14,7 @@ use steadfast_runtime::{Code, Service, Work};
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::group::Scope;
 use crate::place::{Flow, Place};
 use crate::step::{StepBuilder, StepRef, with_context, with_context_blocking};
 
@@ -35,6 +36,7 @@ impl<In> Workflow<In> {
             steps: Vec::new(),
             code: Vec::new(),
             services: Vec::new(),
+            scopes: Vec::new(),
             input: PhantomData,
         }
     }
@@ -92,6 +94,8 @@ pub struct Builder<In> {
     steps: Vec<Step>,
     code: Vec<Code>,
     services: Vec<Service>,
+    /// Groups whose steps are being added, the outermost first.
+    pub(crate) scopes: Vec<Scope<In>>,
     input: PhantomData<fn(In)>,
 }
 
@@ -155,7 +159,12 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         Place { flow: Arc::clone(&self.flow), id, name }
     }
 
-    pub(crate) fn add(&mut self, step: Step, code: Code, service: Service) {
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub(crate) fn add(&mut self, step: Step, code: Code, service: Service, place: &Place) {
+        let (step, code) = self.in_groups(step, code, place);
         self.steps.push(step);
         self.code.push(code);
         self.services.push(service);

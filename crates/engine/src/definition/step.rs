@@ -197,6 +197,12 @@ impl Step {
         &self.name
     }
 
+    /// The names of the steps that it comes after.
+    #[must_use]
+    pub fn comes_after(&self) -> &[String] {
+        &self.after
+    }
+
     /// The service that it calls; empty for a step that waits and calls none.
     #[must_use]
     pub fn service(&self) -> &str {
