@@ -1,4 +1,4 @@
-//! Large shapes of work: long lists and long chains. What each entry costs must not grow with how many there are.
+//! Large shapes of work: long lists, long chains and many child tasks. What each entry costs must not grow with how many there are.
 //!
 //! Each size runs in a process of its own, so that the memory of one is not that of another.
 
@@ -21,8 +21,11 @@ struct Shape {
     sizes: [u32; 3],
 }
 
-const SHAPES: [Shape; 2] =
-    [Shape { name: "list", sizes: [100, 1_000, 10_000] }, Shape { name: "chain", sizes: [10, 100, 1_000] }];
+const SHAPES: [Shape; 3] = [
+    Shape { name: "list", sizes: [100, 1_000, 10_000] },
+    Shape { name: "chain", sizes: [10, 100, 1_000] },
+    Shape { name: "children", sizes: [30, 200, 1_000] },
+];
 
 /// Items of a list that are under way at a time.
 const AT_A_TIME: u16 = 50;
@@ -80,7 +83,11 @@ pub fn child(shape: &str, size: u32, disk: &Disk) -> Result<()> {
 
 async fn run(shape: &str, size: u32, disk: &Disk) -> Result<[f64; 2]> {
     let service = Service::standard("service");
-    let flow = if shape == "list" { list(&service)? } else { chain(&service, size)? };
+    let flow = match shape {
+        "list" => list(&service)?,
+        "children" => children(&service)?,
+        _ => chain(&service, size)?,
+    };
     let address = format!("sqlite:{}", disk.file(&format!("{shape}-{size}.db")).display());
     let engine = Engine::builder(&address).workflow(&flow).start().await?;
     // What comes with the first task is not of this one.
@@ -108,6 +115,20 @@ fn list(service: &Service) -> Result<Workflow<u32>> {
     .at_a_time(AT_A_TIME)
     .nothing_to_undo()
     .add();
+    Ok(flow.build()?)
+}
+
+/// A task of three steps for each item.
+fn children(service: &Service) -> Result<Workflow<u32>> {
+    let mut flow = Workflow::<u32>::builder("child");
+    let mut last: Option<steadfast::StepRef<u32>> = None;
+    for name in ["first", "second", "third"] {
+        let step = flow.step(name, service, move |cx| async move { Ok::<_, Failure>(cx.input) });
+        last = Some(step.after(last).nothing_to_undo().add());
+    }
+    let child = flow.returns(last.context("it has steps")?)?;
+    let mut flow = Workflow::<u32>::builder("children");
+    flow.children("each", &child, |seen| (0..seen.input).collect()).at_a_time(AT_A_TIME).add();
     Ok(flow.build()?)
 }
 
