@@ -35,10 +35,14 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Drives bulks until it is dropped.
 pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
     loop {
+        let mut rest = LOOKS_EVERY;
         match shared.store.bulks(LOOKED_AT).await {
             // The oldest first.
             Ok(bulks) => {
                 for bulk in bulks.into_iter().rev() {
+                    // Whoever is at it may die over it.
+                    let held = BulkRecord::unpack(&bulk.body).and_then(|record| record.held_until());
+                    rest = held.map_or(rest, |until| rest.min(until.since(shared.now()).max(SAVES_EVERY)));
                     if let Some(driver) = Driver::new(&shared, bulk) {
                         driver.run().await;
                     }
@@ -48,7 +52,7 @@ pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
         }
         tokio::select! {
             () = shared.bulks.notified() => {}
-            () = shared.clock.sleep(LOOKS_EVERY) => {}
+            () = shared.clock.sleep(rest) => {}
         }
     }
 }

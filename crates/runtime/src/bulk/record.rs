@@ -137,6 +137,11 @@ impl BulkRecord {
         self.driver.is_some_and(|(node, until)| node != by_another_than.as_u128() && until > now)
     }
 
+    /// Until when a node is taken to be at it, if it is under way.
+    pub(super) fn held_until(&self) -> Option<Time> {
+        self.driver.filter(|_| self.state == BulkState::Running).map(|(_, until)| until)
+    }
+
     /// One more task was asked, with this end.
     pub(super) fn count(&mut self, refused: Option<String>) {
         self.next += 1;
