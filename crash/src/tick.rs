@@ -27,7 +27,7 @@ const AHEAD: Duration = Duration::from_millis(100);
 /// Between two of their instants: while others submit.
 const APART: Duration = Duration::from_millis(15);
 /// The number in the input of their tasks: one that completes.
-const NUMBER: u32 = 2;
+const NUMBER: u32 = 8;
 
 /// What the schedule of this number is called.
 #[must_use]

@@ -58,6 +58,7 @@ pub fn check(rows: &Rows, books: &Books) -> Result<Report> {
     rule::known(rows, books, &mut report.findings);
     rule::told(rows, books, &mut report.findings);
     rule::replied(rows, books, &mut report.findings);
+    rule::asked_for(rows, &mut report.findings);
     for row in rows.tasks.values() {
         *report.ended.entry(row.task.state()).or_insert(0) += 1;
         let findings = rule::task(row, books)?;

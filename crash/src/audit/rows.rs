@@ -7,13 +7,15 @@ use anyhow::{Context, Result, bail};
 use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use steadfast_engine::{Head, Record, StepId, Task};
+use steadfast_engine::{Head, HeadMore, Record, RecordMore, StepId, Task};
 use steadfast_store::TaskId;
 
 use crate::world;
 
 /// The first byte of a blob of the form that is known here.
 const FORM: u8 = 1;
+/// The same with what only some have behind it.
+const WITH_MORE: u8 = 4;
 
 /// All that is stored of tasks.
 #[derive(Debug, Default)]
@@ -42,9 +44,21 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether another task has asked for it: nobody submits a saga of that number.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.workflow == world::SAGA && world::workflow_of(self.number) == world::PARENT
+    }
+
     pub(super) fn name(&self) -> String {
         format!("{} ({} {})", self.id, self.workflow, self.key)
     }
+}
+
+/// What only some rows of a change have, by their place in it.
+#[derive(Default, Deserialize)]
+struct More {
+    head: Option<Box<HeadMore>>,
+    steps: Vec<(usize, Box<RecordMore>)>,
 }
 
 #[derive(Deserialize)]
@@ -81,7 +95,7 @@ impl Rows {
         let mut found = find.query([])?;
         while let Some(row) = found.next()? {
             let id: [u8; 16] = row.get(0)?;
-            let (head, revision): (Head, i64) = (unpack(&row.get::<_, Vec<u8>>(3)?)?, row.get(4)?);
+            let (head, revision): (Head, i64) = (head(&row.get::<_, Vec<u8>>(3)?)?, row.get(4)?);
             let at_rest: bool = row.get(6)?;
             let name = TaskId::from_u128(u128::from_be_bytes(id)).to_string();
             if at_rest != head.state.is_at_rest() {
@@ -122,7 +136,7 @@ impl Rows {
         let mut found = find.query([id])?;
         let (mut folded, mut last) = (task.clone(), 0);
         while let Some(row) = found.next()? {
-            let (next, change): (i64, Change) = (row.get(0)?, unpack(&row.get::<_, Vec<u8>>(1)?)?);
+            let (next, change): (i64, Change) = (row.get(0)?, change(&row.get::<_, Vec<u8>>(1)?)?);
             if next != last + 1 && !(put_aside && next > last) {
                 self.damage.push(format!("task {name}: revision {next} follows {last}"));
             }
@@ -151,14 +165,41 @@ fn steps(connection: &Connection, id: [u8; 16]) -> Result<Vec<Record>> {
     let mut found = find.query([id])?;
     let mut steps = Vec::new();
     while let Some(row) = found.next()? {
-        steps.push(unpack(&row.get::<_, Vec<u8>>(0)?)?);
+        steps.push(record(&row.get::<_, Vec<u8>>(0)?)?);
     }
     Ok(steps)
 }
 
-fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+/// A blob, with what only some have behind it.
+fn unpack<T: DeserializeOwned, M: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Option<M>)> {
     match bytes.split_first() {
-        Some((&FORM, packed)) => Ok(postcard::from_bytes(packed)?),
+        Some((&FORM, packed)) => Ok((postcard::from_bytes(packed)?, None)),
+        Some((&WITH_MORE, packed)) => {
+            let (value, rest) = postcard::take_from_bytes(packed)?;
+            Ok((value, Some(postcard::from_bytes(rest)?)))
+        }
         _ => bail!("a blob of another form"),
     }
+}
+
+fn head(bytes: &[u8]) -> Result<Head> {
+    let (head, more) = unpack::<Head, HeadMore>(bytes)?;
+    Ok(Head { more: more.map(Box::new), ..head })
+}
+
+fn record(bytes: &[u8]) -> Result<Record> {
+    let (record, more) = unpack::<Record, RecordMore>(bytes)?;
+    Ok(Record { more: more.map(Box::new), ..record })
+}
+
+fn change(bytes: &[u8]) -> Result<Change> {
+    let (mut change, more) = unpack::<Change, More>(bytes)?;
+    let more = more.unwrap_or_default();
+    if let Some(head) = &mut change.head {
+        head.more = more.head;
+    }
+    for (place, more) in more.steps {
+        change.steps.get_mut(place).context("more of a step that is not there")?.1.more = Some(more);
+    }
+    Ok(change)
 }

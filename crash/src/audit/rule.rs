@@ -100,6 +100,10 @@ fn step(
     (id, record): (StepId, &Record),
     findings: &mut Vec<String>,
 ) {
+    // What the other task did is in its own rows.
+    if definition.step(id).asks_for().is_some() {
+        return;
+    }
     let (name, place) = (definition.step(id).name(), id.ordinal());
     let (done, undone) = (books.done(&row.id, place, false), books.done(&row.id, place, true));
     let mut find = |wrong: bool, words: &str| {
@@ -121,7 +125,7 @@ fn step(
             find(later_at > at, "it was undone before what came after it");
         }
     }
-    for earlier in definition.before(id) {
+    for earlier in definition.before(id).iter().filter(|id| definition.step(**id).asks_for().is_none()) {
         if let (Some((at, _)), earlier_at) = (done, books.done(&row.id, earlier.ordinal(), false)) {
             find(
                 earlier_at.is_none_or(|(earlier, _)| earlier > at),
@@ -144,12 +148,41 @@ fn end(row: &Row, books: &Books) -> Option<String> {
         TaskState::Completed if acknowledged => {
             Some("its undo was acknowledged, and it is not undone".to_owned())
         }
+        // One that another task has asked for: how that one ended is looked at there.
+        _ if row.is_asked_for() => None,
         TaskState::Undone if !refused && !asked => Some("it is undone, and nobody wanted that".to_owned()),
         TaskState::Completed | TaskState::Undone => None,
         TaskState::Failed => {
             row.task.head().ending.is_none().then(|| "it failed, and does not say why".to_owned())
         }
         state => Some(format!("it is not at rest, but {state:?}")),
+    }
+}
+
+/// W1: a task that another one has asked for is there once, and ends as that one does.
+pub(super) fn asked_for(rows: &Rows, findings: &mut Vec<String>) {
+    for parent in rows.tasks.values().filter(|row| row.workflow == world::PARENT) {
+        let of_it = |row: &&Row| row.is_asked_for() && row.number == parent.number;
+        let children: Vec<_> = rows.tasks.values().filter(of_it).map(|row| row.task.state()).collect();
+        let fits = match (parent.task.state(), &children[..]) {
+            (TaskState::Completed, [TaskState::Completed])
+            | (TaskState::Undone, [] | [TaskState::Undone]) => true,
+            (TaskState::Failed, all) => all.len() <= 1,
+            _ => false,
+        };
+        if !fits {
+            findings.push(format!(
+                "{} is {:?}, and has asked for {children:?}",
+                parent.name(),
+                parent.task.state()
+            ));
+        }
+    }
+    let has_parent = |row: &Row| {
+        rows.tasks.values().any(|other| other.workflow == world::PARENT && other.number == row.number)
+    };
+    for row in rows.tasks.values().filter(|row| row.is_asked_for() && !has_parent(row)) {
+        findings.push(format!("{} was asked for by nobody", row.name()));
     }
 }
 

@@ -15,6 +15,9 @@ pub const SILENT: &str = "silent";
 /// A step that is refused, and nothing to undo: the task is an operator's then.
 pub const HOPELESS: &str = "hopeless";
 
+/// A step that asks for a saga of its own, with a step before it and one after.
+pub const PARENT: &str = "parent";
+
 /// Two steps at a service that is away at first: it is parked, probes, and is let go.
 pub const PARKED: &str = "parked";
 
@@ -58,9 +61,11 @@ pub fn definitions() -> Result<Vec<Definition>> {
         .step(step("close", &["left", "middle", "right"]));
     let silent = Definition::builder(SILENT).step(step("send", &[])).step(step("note", &["send"]));
     let hopeless = Definition::builder(HOPELESS).step(step("beg", &[]).on_failure(OnFailure::Error));
+    let sub = Step::child("sub", SAGA).after(["begin"]);
+    let parent = Definition::builder(PARENT).step(step("begin", &[])).step(sub).step(step("end", &["sub"]));
     let parked =
         Definition::builder(PARKED).step(step_at(AWAY, "ask", &[])).step(step_at(AWAY, "take", &["ask"]));
-    [saga, fan, silent, hopeless, parked].into_iter().map(|builder| Ok(builder.build()?)).collect()
+    [saga, fan, silent, hopeless, parent, parked].into_iter().map(|builder| Ok(builder.build()?)).collect()
 }
 
 /// The one of this name.

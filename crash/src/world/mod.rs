@@ -5,7 +5,7 @@ mod ledger;
 mod service;
 
 pub(crate) use definition::COMPLETE_WITHIN;
-pub use definition::{FAN, HOPELESS, PARKED, SAGA, SILENT, definition, definitions};
+pub use definition::{FAN, HOPELESS, PARENT, PARKED, SAGA, SILENT, definition, definitions};
 pub use ledger::Ledger;
 pub(crate) use ledger::append;
 pub use service::workflows;
@@ -21,6 +21,7 @@ pub fn workflow_of(number: u32) -> &'static str {
         4 | 10 => FAN,
         5 | 11 => SILENT,
         9 => HOPELESS,
+        2 | 7 => PARENT,
         _ => SAGA,
     }
 }
@@ -37,6 +38,8 @@ pub fn is_refused(number: u32) -> bool {
     match workflow_of(number) {
         SAGA => number.is_multiple_of(3),
         FAN => number.is_multiple_of(4),
+        // The saga that it asks for has the same number.
+        PARENT => number % 24 == 2,
         _ => false,
     }
 }

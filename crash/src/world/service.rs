@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, anyhow};
 use steadfast_engine::Step;
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
-use steadfast_runtime::{Answered, Code, Fault, Handler, Service, Work, Workflow, Workflows};
+use steadfast_runtime::{
+    Answered, Code, Fault, Handler, Service, Work, Workflow, Workflows, child, children,
+};
 use steadfast_store::Payload;
 
 use super::definition::{AWAY, SERVICE};
@@ -42,17 +44,32 @@ pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
         .into_iter()
         .collect::<Result<HashMap<_, _>>>()?;
     for definition in definitions()? {
-        let code = |step: &Step| Code {
-            undo: Some(handler(ledger, step.name())),
-            ..Code::new(handler(ledger, step.name()))
+        let code = |step: &Step| match step.asks_for() {
+            Some(workflow) => {
+                asking(all.get(workflow, 1).context("it is made after those that it asks for")?)
+            }
+            None => Ok(Code {
+                undo: Some(handler(ledger, step.name())),
+                ..Code::new(handler(ledger, step.name()))
+            }),
         };
-        let codes = definition.steps().iter().map(code).collect();
-        let of = |step: &Step| services.get(step.service()).cloned().context("no such service");
+        let codes = definition.steps().iter().map(code).collect::<Result<_>>()?;
+        let of = |step: &Step| match step.asks_for() {
+            Some(_) => Ok(children()),
+            None => services.get(step.service()).cloned().context("no such service"),
+        };
         let services = definition.steps().iter().map(of).collect::<Result<_>>()?;
         let workflow = Workflow::new(definition, codes, services).map_err(|error| anyhow!(error))?;
         all.add(Arc::new(workflow)).map_err(|error| anyhow!(error))?;
     }
     Ok(all)
+}
+
+/// Asks for a task of this workflow with the same number.
+fn asking(workflow: &Arc<Workflow>) -> Result<Code> {
+    let input = |work: &Work| Ok(Payload::from(work.known.input()));
+    let (run, undo) = child(workflow, Arc::new(input));
+    Ok(Code { undo: Some(undo), child: Some(Arc::clone(workflow)), ..Code::new(run) })
 }
 
 fn handler(ledger: &Arc<Ledger>, step: &str) -> Arc<dyn Handler> {
