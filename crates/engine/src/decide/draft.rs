@@ -96,11 +96,6 @@ impl<'a> Draft<'a> {
         self.turn(id, Turn::Parked(block, until));
     }
 
-    /// Whether nothing was asked for.
-    pub(super) fn asks_nothing(&self) -> bool {
-        self.asks.is_empty()
-    }
-
     /// A task that an operator holds asks for nothing, unless it has come to rest.
     fn stay_paused(&mut self) {
         let state = self.head.state;

@@ -75,7 +75,7 @@ impl Draft<'_> {
     }
 
     fn waits_for_items(&self, id: StepId) -> bool {
-        self.record(id).state == StepState::Waiting && !self.record(id).is_undoing()
+        self.record(id).state == StepState::Waiting
     }
 
     /// Whether a step waits for its items, and all of them have ended.
@@ -140,7 +140,7 @@ impl Draft<'_> {
     /// them up too.
     pub(super) fn put_items_back(&mut self) {
         for fan in self.head().fans().to_vec() {
-            if self.record(fan.step).state == StepState::Failed && fan.busy > 0 {
+            if self.record(fan.step).state == StepState::Failed {
                 for item in
                     fan.items().filter(|item| self.record(*item).busy() != Busy::No).collect::<Vec<_>>()
                 {
@@ -178,7 +178,7 @@ impl Draft<'_> {
         }
         self.head_mut().change_fan(id, |fan| fan.busy = 0);
         let begun = fan.done > 0 || fan.failed > 0;
-        if begun && self.record(id).state == StepState::Waiting && !self.record(id).is_undoing() {
+        if begun && self.waits_for_items(id) {
             self.turn(id, Turn::Ended(StepState::Failed));
         }
     }
@@ -241,7 +241,7 @@ impl Draft<'_> {
             self.undo_item(id, item);
         }
         let stuck = match self.head().fan(id) {
-            Some(fan) if fan.back > 0 || fan.busy > 0 => return,
+            Some(fan) if fan.busy > 0 => return,
             Some(fan) => fan.stuck,
             None => 0,
         };
@@ -303,7 +303,7 @@ impl Draft<'_> {
     /// Whether an attempt of an item is under way.
     pub(super) fn items_run(&self, id: StepId) -> bool {
         let runs = |item: StepId| self.record(item).is_running();
-        self.head().fan(id).is_some_and(|fan| fan.busy > 0 && fan.items().any(runs))
+        self.head().fan(id).is_some_and(|fan| fan.items().any(runs))
     }
 
     /// Whether a step that was given up may have happened, or one of its items.

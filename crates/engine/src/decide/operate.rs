@@ -189,7 +189,7 @@ impl Draft<'_> {
     pub(super) fn rest_if_hopeless(&mut self) {
         let head = self.head();
         let goes_on = matches!(head.state, TaskState::Running | TaskState::Waiting) && head.ending.is_none();
-        let idle = head.running == 0 && head.ready == 0 && head.resting == 0 && self.asks_nothing();
+        let idle = head.running == 0 && head.ready == 0 && head.resting == 0;
         if !goes_on || !idle || head.open == 0 {
             return;
         }

@@ -245,6 +245,18 @@ fn a_task_that_rested_looks_again_when_somebody_takes_it_up() {
     assert_eq!(wants, ["b", "x"], "it had no mail while it rested");
 }
 
+#[test]
+fn before_it_has_looked_once_it_may_be_made_again() {
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now + s(60)));
+    let step = run.id("b");
+    let plan = run.event(&asked(Action::Retry { step, edited: false, did_not_happen: false }));
+    assert_eq!(run.wants(&plan), ["b"]);
+    assert_eq!(run.start("b").series, 0, "under the same id");
+}
+
 // ---- items ----
 
 #[test]

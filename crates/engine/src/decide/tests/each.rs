@@ -281,3 +281,161 @@ fn items_that_contradict_their_step_are_told() {
         assert_eq!(run.task.check(&run.definition).unwrap_err(), words);
     }
 }
+
+// ---- items that are unclear, closed or stuck ----
+
+#[test]
+fn an_item_that_must_not_be_made_twice_is_tolerated_only_if_it_did_not_happen() {
+    let mut run = listed(step("a").not_idempotent().each(each(1, 1)), 3);
+    let plan = run.fail_item(0, Effect::None);
+    assert_eq!(permits(&plan), [item(1)], "it did not happen, and the next has its turn");
+
+    let mut run = listed(step("a").not_idempotent().each(each(1, 1)), 3);
+    run.fail_item(0, Effect::Possible);
+    assert_eq!(run.task.state(), TaskState::Failed);
+    assert_eq!(run.cause(), Some(&Cause::OutcomeUnknown(run.id("a"))));
+
+    let careful = step("a").not_idempotent().undo_when_unknown().on_failure(OnFailure::Error);
+    let mut run = listed(careful.each(each(1, 1)), 3);
+    run.fail_item(0, Effect::Possible);
+    assert_eq!(run.task.state(), TaskState::Undoing, "it is undone where that is safe");
+}
+
+#[test]
+fn a_step_that_has_failed_stays_so_when_the_last_items_end() {
+    let mut run = listed(step("a").on_failure(OnFailure::Error).each(each(2, 0)), 2);
+    run.grant(item(1));
+    run.fail_item(0, Effect::None);
+    assert_eq!(run.state("a"), StepState::Failed);
+    run.said(item(1), Answer::Completed);
+    assert_eq!((run.state("a"), run.task.state()), (StepState::Failed, TaskState::Failed));
+}
+
+#[test]
+fn how_far_a_list_had_come_shows_when_its_task_is_cancelled() {
+    let lasting = || step("a").each(each(1, 1));
+    let cancelled = |mut run: Run| {
+        let cancel = run.cancel();
+        run.event(&cancel);
+        run
+    };
+    let run = cancelled(listed(Step::new("a", "service").nothing_to_undo().each(each(1, 1)), 3));
+    assert_eq!(run.state("a"), StepState::Skipped, "nothing of it has ended");
+    let free = || Step::new("a", "service").nothing_to_undo().each(each(1, 1));
+    let mut run = listed(free(), 3);
+    run.do_item(0);
+    assert_eq!(cancelled(run).state("a"), StepState::Failed, "a part is done");
+    let mut run = listed(free(), 3);
+    run.fail_item(0, Effect::None);
+    assert_eq!(cancelled(run).state("a"), StepState::Failed, "a part has failed");
+    let mut run = Run::new(workflow([free(), step("b").after(["a"])]));
+    let a = run.id("a");
+    run.event(&Event::Listed { step: a, items: 1 });
+    run.do_item(0);
+    assert_eq!(cancelled(run).state("a"), StepState::Completed, "it had ended");
+    let mut run = listed(lasting(), 3);
+    run.fail_item(0, Effect::None);
+    let run = cancelled(run);
+    assert_eq!(
+        (run.undo_state("a"), run.task.state()),
+        (UndoState::None, TaskState::Undone),
+        "nothing happened"
+    );
+}
+
+#[test]
+fn an_item_that_was_put_back_is_closed_with_its_step() {
+    let mut run = listed(step("a").on_failure(OnFailure::Error).each(each(2, 0)), 2);
+    run.grant(item(1));
+    let failure =
+        Failure { kind: Arc::from("busy"), calls: 1, effect: Effect::None, again: Some(run.now + s(9)) };
+    run.said(item(1), Answer::Failed(failure));
+    run.fail_item(0, Effect::None);
+    assert_eq!(run.task.step(item(1)).state, StepState::Pending, "it waited, and is put back");
+    run.event(&undo_asked());
+    assert_eq!(run.task.step(item(1)).state, StepState::Skipped);
+    assert_eq!(run.task.state(), TaskState::Undone);
+}
+
+#[test]
+fn a_list_that_waits_for_the_undo_of_what_came_after_it_is_what_it_was() {
+    let mut run = Run::new(workflow([step("a").each(each(2, 0)), step("b").after(["a"])]));
+    let a = run.id("a");
+    run.event(&Event::Listed { step: a, items: 1 });
+    run.do_item(0);
+    run.run("b");
+    run.event(&undo_asked());
+    assert_eq!((run.state("a"), run.undo_state("a")), (StepState::Completed, UndoState::Pending));
+}
+
+#[test]
+fn undos_of_items_that_failed_are_made_again_as_what_they_were() {
+    let mut run = listed(step("a").each(each(1, 0)), 2);
+    run.do_item(0);
+    run.do_item(1);
+    run.event(&undo_asked());
+    for number in [1, 0] {
+        run.fail_item(number, Effect::None);
+    }
+    assert_eq!(run.undo_state("a"), UndoState::Failed);
+    assert_eq!(run.items_in(StepState::UndoFailed), [0, 1]);
+    let a = run.id("a");
+    let plan = run.event(&asked(Action::RetryUndo { step: a, happened: false }));
+    assert_eq!(permits(&plan), [item(1)]);
+    assert_eq!(run.task.step(item(0)).state, StepState::Completed, "its turn comes");
+    run.do_item(1);
+    run.do_item(0);
+    assert_eq!(run.task.state(), TaskState::Undone);
+}
+
+#[test]
+fn an_item_that_may_have_happened_stays_so_until_its_undo_has_its_turn_again() {
+    let safe = step("a").undo_when_unknown().not_idempotent();
+    let mut run = listed(safe.each(each(2, 0)), 3);
+    run.do_item(1);
+    run.do_item(2);
+    run.fail_item(0, Effect::Possible);
+    for number in [2, 1, 0] {
+        run.fail_item(number, Effect::None);
+    }
+    assert_eq!(run.items_in(StepState::UndoFailed), [0, 1, 2]);
+    let a = run.id("a");
+    let plan = run.event(&asked(Action::RetryUndo { step: a, happened: false }));
+    assert_eq!(permits(&plan), [item(2), item(1)]);
+    assert_eq!(run.task.step(item(0)).state, StepState::Unknown);
+}
+
+#[test]
+fn an_item_of_which_nobody_knows_stays_stuck_until_somebody_says_that_it_happened() {
+    let mut run = listed(step("a").not_idempotent().each(each(2, 0)), 2);
+    run.do_item(1);
+    run.fail_item(0, Effect::Possible);
+    assert_eq!(run.task.state(), TaskState::Failed);
+    run.event(&undo_asked());
+    run.fail_item(1, Effect::None);
+    let stuck = |run: &Run| [0, 1].map(|number| run.task.step(item(number)).undo == UndoState::Failed);
+    assert_eq!(stuck(&run), [true, true]);
+    let a = run.id("a");
+    let mut other = run.clone();
+    run.event(&asked(Action::RetryUndo { step: a, happened: false }));
+    assert_eq!(stuck(&run), [true, false], "the one that was done");
+    other.event(&asked(Action::RetryUndo { step: a, happened: true }));
+    assert_eq!(stuck(&other), [false, false]);
+}
+
+#[test]
+fn a_round_of_a_step_that_has_none_is_its_end() {
+    let mut run = Run::new(workflow([step("a")]));
+    run.start("a");
+    let answer = run.answer("a", Answer::NotYet);
+    run.event(&answer);
+    assert_eq!(run.task.state(), TaskState::Completed);
+}
+
+#[test]
+fn all_rows_are_those_of_steps_and_of_items_that_have_begun() {
+    let mut run = listed(step("a").each(each(1, 0)), 5);
+    run.do_item(0);
+    let rows: Vec<_> = run.task.all_rows().map(|(id, _)| id).collect();
+    assert_eq!(rows, [run.id("a"), item(0), item(1)]);
+}
