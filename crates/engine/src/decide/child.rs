@@ -66,7 +66,7 @@ impl Draft<'_> {
         let rows = self.task().rows().map(|(id, _)| id).collect::<Vec<_>>();
         for id in rows {
             let is_list = id.item().is_none() && self.rules(id).fans_out().is_some();
-            let waits = self.record(id).state == StepState::Waiting && !self.record(id).is_undoing();
+            let waits = self.record(id).state == StepState::Waiting;
             if waits && !is_list && self.rules(id).asks_for().is_some() {
                 self.make_ready(id);
             }
@@ -79,7 +79,7 @@ impl Draft<'_> {
             let record = self.record(id);
             record.busy() != Busy::No && record.rounds() > 0 && record.may_have_happened
         };
-        let items = self.head().fan(id).is_some_and(|fan| fan.busy > 0 && fan.items().any(has));
+        let items = self.head().fan(id).is_some_and(|fan| fan.items().any(has));
         self.definition.step(id).asks_for().is_some() && (items || has(id))
     }
 }

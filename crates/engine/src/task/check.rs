@@ -399,6 +399,41 @@ mod tests {
     }
 
     #[test]
+    fn what_looks_for_another_task_may_have_been_told_and_what_has_items_has_not() {
+        let told = |step: Step, state: StepState| {
+            let workflow = Definition::builder("w").step(step).build().unwrap();
+            let mut task = Task::new(&workflow, Time::from_millis(0));
+            task.head.state = TaskState::Running;
+            let row = &mut task.steps[0];
+            (row.state, row.attempt) = (state, 1);
+            match state {
+                StepState::Running => (row.complete_by, task.head.running) = (Some(Time::from_millis(9)), 1),
+                _ => task.head.ready = 1,
+            }
+            row.change_more(|more| more.since = Some(Time::from_millis(1)));
+            task.check(&workflow)
+        };
+        let plain = || Step::new("a", "s").nothing_to_undo();
+        assert_eq!(told(Step::child("a", "b"), StepState::Running), Ok(()));
+        for (step, state) in [(Step::child("a", "b"), StepState::Ready), (plain(), StepState::Running)] {
+            let words = told(step, state).unwrap_err();
+            assert!(words.contains("says since when"), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_head_counts_its_steps_also_for_those_who_do_not_know_the_workflow() {
+        let mut task = Task::new(&workflow(), Time::from_millis(0));
+        assert_eq!(task.check_alone(), Ok(()));
+        (task.steps[0].state, task.steps[1].state) = (StepState::Ready, StepState::Running);
+        assert_eq!(task.check_alone().unwrap_err(), "the head says 0 running, the steps 1");
+        task.head.running = 1;
+        assert_eq!(task.check_alone().unwrap_err(), "the head says 0 ready, the steps 1");
+        (task.head.ready, task.head.resting) = (1, 1);
+        assert_eq!(task.check_alone().unwrap_err(), "the head says 1 resting, the steps 0");
+    }
+
+    #[test]
     fn an_end_that_is_none_is_told() {
         let mut open = completed();
         (open.steps[2].state, open.head.open) = (StepState::Pending, 1);

@@ -257,6 +257,96 @@ fn before_it_has_looked_once_it_may_be_made_again() {
     assert_eq!(run.start("b").series, 0, "under the same id");
 }
 
+#[test]
+fn what_waits_for_no_other_task_is_left_alone_when_somebody_takes_the_task_up() {
+    let broken = step("x").on_failure(OnFailure::Error);
+    let list = Step::child("b", "other").each(Each { at_a_time: 1, tolerates: 0 });
+    let mut run = Run::new(workflow([broken, step("y"), list]));
+    let b = run.id("b");
+    run.event(&Event::Listed { step: b, items: 2 });
+    run.event(&Event::Granted { step: StepId::of_item(0) });
+    run.event(&Event::Answered { step: StepId::of_item(0), attempt: 1, answer: Answer::NotYet });
+    run.start("y");
+    run.fail("y", Effect::None, Some(run.now + s(60)));
+    run.break_down("x");
+    let plan = run.event(&asked(Action::Resume));
+    let x = run.id("x");
+    assert_eq!(permits(&plan), [StepId::of_item(0), x]);
+    assert_eq!((run.state("y"), run.state("b")), (StepState::Waiting, StepState::Waiting));
+}
+
+#[test]
+fn a_round_of_a_step_that_asks_for_nobody_is_no_other_task() {
+    let every = Repeat { every: s(60), at_most: Some(5) };
+    let mut run = Run::new(workflow([Step::new("a", "service").nothing_to_undo().repeat(every)]));
+    run.start("a");
+    run.goes_on("a");
+    run.pass(s(60));
+    let step = run.id("a");
+    run.event(&Event::Due { step });
+    run.start("a");
+    run.fail("a", Effect::Possible, Some(run.now + s(60)));
+    let plan = run.event(&asked(Action::Retry { step, edited: false, did_not_happen: false }));
+    assert_eq!(run.wants(&plan), ["a"]);
+}
+
+// ---- why ----
+
+fn words(run: &Run, known: Option<TaskState>) -> (On, Change, String) {
+    let mut why = run.task.why(&run.definition, run.now, &Since::default());
+    if let Some(state) = known {
+        why.know_children(|_| Some((Arc::from("id-7"), state)));
+    }
+    let held = why.held.iter().find(|held| held.name == "b").unwrap();
+    (held.on.clone(), held.change.clone(), held.in_words(run.now))
+}
+
+#[test]
+fn it_says_which_task_it_waits_for() {
+    let mut run = asked_for();
+    let workflow = "other".to_owned();
+    let (on, change, told) = words(&run, None);
+    assert_eq!((on, change), (On::Child { workflow: workflow.clone(), task: None }, Change::Child));
+    assert_eq!(told, "`b`: it waits for the task of workflow `other` that it has asked for");
+    let (on, change, told) = words(&run, Some(TaskState::Running));
+    let task = Some((Arc::from("id-7"), TaskState::Running));
+    assert_eq!((on, change), (On::Child { workflow, task }, Change::Child));
+    assert_eq!(told, "`b`: it waits for task id-7 of workflow `other`: ask why of that one");
+    let (_, change, told) = words(&run, Some(TaskState::Failed));
+    assert_eq!(change, Change::Operator);
+    assert!(
+        told.contains("which has failed: it goes on when somebody has repaired or undone that one"),
+        "{told}"
+    );
+    // One that waits for its next attempt says so.
+    run.wake("b");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now + s(60)));
+    assert_eq!(words(&run, None).0, On::NextAttempt { failures: 1 });
+}
+
+#[test]
+fn its_undo_says_the_same() {
+    let mut run = asked_for();
+    let cancel = run.cancel();
+    run.event(&cancel);
+    run.start("b");
+    run.goes_on("b");
+    let (on, _, told) = words(&run, None);
+    assert!(matches!(on, On::Child { .. }));
+    assert_eq!(told, "undo of `b`: it waits for the task of workflow `other` that it has asked for");
+    run.wake("b");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now + s(60)));
+    assert_eq!(words(&run, None).0, On::NextAttempt { failures: 1 });
+    let mut plain = Run::new(workflow([step("b")]));
+    plain.run("b");
+    plain.event(&undo_asked());
+    plain.start("b");
+    plain.fail("b", Effect::None, Some(plain.now + s(60)));
+    assert_eq!(words(&plain, None).0, On::NextAttempt { failures: 1 });
+}
+
 // ---- items ----
 
 #[test]

@@ -439,3 +439,53 @@ fn all_rows_are_those_of_steps_and_of_items_that_have_begun() {
     let rows: Vec<_> = run.task.all_rows().map(|(id, _)| id).collect();
     assert_eq!(rows, [run.id("a"), item(0), item(1)]);
 }
+
+// ---- why ----
+
+#[test]
+fn a_list_says_how_far_it_is_and_only_some_of_its_items_do() {
+    let told = |run: &Run| run.task.why(&run.definition, run.now, &Since::default()).to_string();
+    let mut run = listed(step("a").each(each(3, 1)), 9);
+    let words = told(&run);
+    assert!(words.contains("`a`: 0 of its 9 items are done, 3 are under way"), "{words}");
+    assert!(words.contains("`a[2]`") && !words.contains("more items"), "{words}");
+    run.fail_item(0, Effect::None);
+    run.do_item(1);
+    let words = told(&run);
+    assert!(words.contains("`a`: 1 of its 9 items are done, 1 failed, 3 are under way"), "{words}");
+    let run = listed(step("a").each(each(4, 1)), 9);
+    let words = told(&run);
+    assert!(
+        words.contains("`a[2]`") && !words.contains("`a[3]`") && words.contains("and 1 more items"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_undo_of_a_list_says_how_far_it_is() {
+    let mut run = listed(step("a").each(each(1, 0)), 4);
+    (0..4).for_each(|number| drop(run.do_item(number)));
+    run.event(&undo_asked());
+    run.do_item(3);
+    run.fail_item(2, Effect::None);
+    let words = run.task.why(&run.definition, run.now, &Since::default()).to_string();
+    assert!(words.contains("undo of `a`: 1 of its 4 items are undone, 1 failed, 1 are under way"), "{words}");
+}
+
+#[test]
+fn a_list_of_which_a_part_is_done_is_undone_once_what_runs_has_ended() {
+    let told = |done: bool, step: Step| {
+        let mut run = listed(step.each(each(2, 0)), 3);
+        if done {
+            run.do_item(0);
+        }
+        run.grant(item(1));
+        let cancel = run.cancel();
+        run.event(&cancel);
+        let why = run.task.why(&run.definition, run.now, &Since::default());
+        why.held.iter().find(|held| held.name == "a").map(|held| held.undo)
+    };
+    assert_eq!(told(true, step("a")), Some(true));
+    assert_eq!(told(false, step("a")), Some(false), "nothing of it is done");
+    assert_eq!(told(true, Step::new("a", "service").nothing_to_undo()), Some(false));
+}
