@@ -61,10 +61,8 @@ fn handler(workflow: &Arc<Workflow>, input: &ChildInput, way: Way) -> Arc<dyn Ha
             return Box::pin(std::future::ready(Err(fault)));
         };
         let (parent, workflow) = (parent.clone(), Arc::clone(&workflow));
-        match input(work) {
-            Ok(input) => way(Arc::clone(&parent.tasks), Child { parent, workflow, round: work.round, input }),
-            Err(fault) => Box::pin(std::future::ready(Err(fault))),
-        }
+        let (input, work) = (Arc::clone(&input), Arc::clone(work));
+        way(Arc::clone(&parent.tasks), Child { parent, workflow, work, input })
     })
 }
 
@@ -112,8 +110,8 @@ impl std::fmt::Debug for Parent {
 pub(crate) struct Child {
     parent: Parent,
     workflow: Arc<Workflow>,
-    round: u32,
-    input: Payload,
+    work: Arc<Work>,
+    input: ChildInput,
 }
 
 /// The id of the task that a step asks for, from the step's key: it sorts by the time of its parent.
@@ -137,7 +135,7 @@ type Looked<'a> = Pin<Box<dyn Future<Output = Result<Payload, Fault>> + Send + '
 impl<S: Store> Tasks for Shared<S> {
     fn look(&self, child: Child) -> Looked<'_> {
         Box::pin(async move {
-            if child.round == 0 {
+            if child.work.round == 0 {
                 self.ask_for(&child, Start::Now).await?;
             }
             match self.end_of(&child).await? {
@@ -157,9 +155,10 @@ impl<S: Store> Tasks for Shared<S> {
         Box::pin(async move {
             let id = child.parent.child;
             match self.find(id).await? {
-                None if child.parent.sure || child.round > 0 => return Err(gone(id)),
+                None if child.parent.sure || child.work.round > 0 => return Err(gone(id)),
                 // It may still be on its way. One that never begins stands in its place then.
                 None => self.ask_for(&child, Start::At(NEVER)).await?,
+                Some(stored) if stored.task.state() == TaskState::Undone => return Ok(nothing()),
                 Some(_) => {}
             }
             if let Some(why) = self.ask_to_undo(&child).await? {
@@ -167,7 +166,7 @@ impl<S: Store> Tasks for Shared<S> {
                 return Err(Fault::terminal(NOT_UNDONE, words));
             }
             match self.end_of(&child).await? {
-                Some(end) if end.task.state() == TaskState::Undone => Ok(Payload::from(&b"null"[..])),
+                Some(end) if end.task.state() == TaskState::Undone => Ok(nothing()),
                 _ => Ok(Payload::default()),
             }
         })
@@ -182,7 +181,7 @@ impl<S: Store> Shared<S> {
             namespace: Arc::clone(namespace),
             key: None,
             priority: *priority,
-            input: Arc::clone(&child.input),
+            input: (child.input)(&child.work)?,
         };
         let reply_to = Some(ReplyTo::parent(*task, *step));
         let extra = Extra { task: Some(*id), reply_to, ..Extra::default() };
@@ -216,7 +215,6 @@ impl<S: Store> Shared<S> {
 
     /// What the other task has given back.
     async fn result(&self, child: &Child, end: &Rested) -> Result<Payload, Fault> {
-        let nothing = || Payload::from(&b"null"[..]);
         let Some(step) = child.workflow.result() else { return Ok(nothing()) };
         if let Some(output) = end.known.kept(step) {
             return Ok(output);
@@ -256,6 +254,11 @@ impl<S: Store> Shared<S> {
         let is_fine = |why: &str| [Ignored::UndoBegun, Ignored::Ended].iter().any(|ok| ok.to_string() == why);
         Ok(refused.filter(|why| !is_fine(why)).map(|why| why.to_string()))
     }
+}
+
+/// What nothing is, as JSON.
+fn nothing() -> Payload {
+    Payload::from(&b"null"[..])
 }
 
 /// Under this id a task is asked once to undo itself for its parent.

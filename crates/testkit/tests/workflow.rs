@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use steadfast::resilience::clock::Clock;
 use steadfast::resilience::{Pipeline, Retry};
-use steadfast::{Failure, Service, TaskState, Workflow};
+use steadfast::{Failure, Service, TaskState, Workflow, WorkflowBuilder};
 use steadfast_engine::Cause;
 use steadfast_testkit::{Ended, Wrong, check_workflow};
 
@@ -110,6 +110,43 @@ fn a_workflow_over_services_that_know_keys_holds() {
     println!("{checked}");
     checked.assert_holds();
     // 2 plain stories, 9 for each step, 6 for each undo, and crashes after each of 4 and of 8 commits or more.
+    assert!(checked.stories >= 2 + 3 * 15 + 12, "{}", checked.stories);
+}
+
+/// The step in the middle asks for a task of another workflow, which does what it did.
+fn make_parent() -> (Workflow<u32>, Books) {
+    let books = Books::default();
+    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(3);
+    let pipeline = Pipeline::builder("svc").clock(Clock::tokio()).no_budget().no_breaker().retry(retry);
+    let service = Service::new(pipeline.build().unwrap());
+    let add = |flow: &mut WorkflowBuilder<u32>, name: &'static str, after: &[&str]| {
+        let (put, take) = (books.clone(), books.clone());
+        let step = flow.step(name, &service, move |cx| {
+            put.do_it(cx.key().to_string(), Mistake::None);
+            async { Ok::<_, Failure>(()) }
+        });
+        let step = step.after(after).undo(move |cx| {
+            take.undo_it(cx.step_key(name).to_string(), Mistake::None);
+            async { Ok::<_, Failure>(()) }
+        });
+        step.undo_when_unknown().add();
+    };
+    let mut flow = Workflow::<u32>::builder("child");
+    add(&mut flow, "b", &[]);
+    let child = flow.build().unwrap();
+    let mut flow = Workflow::<u32>::builder("parent").complete_within(Duration::from_secs(24 * 3600));
+    add(&mut flow, "a", &[]);
+    flow.child("b", &child, |seen| seen.input).after("a").add();
+    add(&mut flow, "c", &["b"]);
+    (flow.build().unwrap(), books)
+}
+
+/// Also where asking for it is made twice, hangs, is lost, or comes after its undo: there is one such task, or none.
+#[test]
+fn a_workflow_that_asks_for_another_task_holds() {
+    let checked = check_workflow(&1, make_parent, holds);
+    println!("{checked}");
+    checked.assert_holds();
     assert!(checked.stories >= 2 + 3 * 15 + 12, "{}", checked.stories);
 }
 

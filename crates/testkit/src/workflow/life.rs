@@ -6,7 +6,7 @@ use std::time::Duration;
 use steadfast_engine::{TaskState, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{BAD_PAYLOAD, New, Node, Request, Settings, Workflow, Workflows};
-use steadfast_store::{Memory, Payload, Store, Stored, TaskId};
+use steadfast_store::{Memory, Payload, Store, Stored, TaskId, Tasks as _};
 
 use super::fault::{Begins, LATE, Meeting, troubled};
 use super::gate::Gate;
@@ -62,7 +62,7 @@ async fn run(lived: &Lived<'_>) -> (Result<Ended, String>, bool) {
             return (Ok(ended), false);
         }
         Some(Err(words)) if !gate.is_closed() => return (Err(words), false),
-        _ => store.tasks().first().copied(),
+        _ => own(lived, &store).await,
     };
     // The process has died; another one goes on with what is stored. A submission that was not stored was not acknowledged.
     let ended = match task {
@@ -71,6 +71,13 @@ async fn run(lived: &Lived<'_>) -> (Result<Ended, String>, bool) {
     };
     Clock::tokio().sleep(LATE + Duration::from_secs(60)).await;
     (ended, true)
+}
+
+/// The task that lives through the story, and not one that it has asked for.
+async fn own(lived: &Lived<'_>, store: &Memory) -> Option<TaskId> {
+    let stored = store.read(store.tasks()).await.unwrap_or_default();
+    let name = lived.workflow.definition().name();
+    stored.into_iter().flatten().find(|stored| *stored.workflow == *name).map(|stored| stored.id)
 }
 
 /// Runs the task to its end, unless the store stands still first.
