@@ -22,6 +22,16 @@ impl Disk {
         Ok(Self(folder))
     }
 
+    /// One in memory, for what the disk's own waits would hide; `None` where there is no such place.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn in_memory() -> Result<Option<Self>> {
+        let place = Path::new("/dev/shm");
+        let folder = place.is_dir().then(|| TempDir::with_prefix_in("steadfast-bench-", place));
+        Ok(folder.transpose()?.map(Self))
+    }
+
     /// A path in it.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
