@@ -95,12 +95,16 @@ pub(crate) async fn keep<S: Store>(shared: Arc<Shared<S>>) {
             () = shared.lease.renew_now.notified() => {}
         }
         asked = shared.clock.now();
+        let held = shared.lease.holds();
         if let Err(error) = renew(&shared).await {
             asked = shared.clock.now();
             shared.store_failed("the lease was not renewed", &error);
             continue;
         }
-        shared.tell(Inbox::Look);
+        // Nothing was claimed without it. Whoever had it looks often enough.
+        if !held {
+            shared.tell(Inbox::Look);
+        }
         shared.bell.time_was_told();
         // Other nodes submit and finish too.
         if nth.is_multiple_of(COUNT_EVERY) {
