@@ -136,7 +136,7 @@ impl<S: Store> Tasks for Shared<S> {
     fn look(&self, child: Child) -> Looked<'_> {
         Box::pin(async move {
             if child.work.round == 0 {
-                self.ask_for(&child, Start::Now).await?;
+                self.ask_for(&child, Start::Now, (child.input)(&child.work)?).await?;
             }
             match self.end_of(&child).await? {
                 Some(end) if end.task.state() == TaskState::Completed => self.result(&child, &end).await,
@@ -157,7 +157,7 @@ impl<S: Store> Tasks for Shared<S> {
             match self.find(id).await? {
                 None if child.parent.sure || child.work.round > 0 => return Err(gone(id)),
                 // It may still be on its way. One that never begins stands in its place then.
-                None => self.ask_for(&child, Start::At(NEVER)).await?,
+                None => self.ask_for(&child, Start::At(NEVER), nothing()).await?,
                 Some(stored) if stored.task.state() == TaskState::Undone => return Ok(nothing()),
                 Some(_) => {}
             }
@@ -174,14 +174,14 @@ impl<S: Store> Tasks for Shared<S> {
 }
 
 impl<S: Store> Shared<S> {
-    async fn ask_for(&self, child: &Child, start: Start) -> Result<(), Fault> {
+    async fn ask_for(&self, child: &Child, start: Start, input: Payload) -> Result<(), Fault> {
         let Parent { task, step, child: id, namespace, priority, .. } = &child.parent;
         let new = New {
             workflow: Arc::clone(&child.workflow),
             namespace: Arc::clone(namespace),
             key: None,
             priority: *priority,
-            input: (child.input)(&child.work)?,
+            input,
         };
         let reply_to = Some(ReplyTo::parent(*task, *step));
         let extra = Extra { task: Some(*id), reply_to, ..Extra::default() };

@@ -258,6 +258,47 @@ async fn one_that_has_passed_its_point_of_no_return_cannot_be_undone_and_somebod
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_asked_for_leaves_nothing_behind() {
+    let bank = Bank::default();
+    let mut flow = Workflow::<String>::builder("long");
+    flow.step("read", &service("bank"), |_| async { Ok::<_, Failure>(()) }).nothing_to_undo().add();
+    let long = flow.build().unwrap();
+    let order = |input: fn(u32) -> String| {
+        let (does, undoes) = (bank.clone(), bank.clone());
+        let mut flow = Workflow::<u32>::builder("order");
+        let reserve = flow.step("reserve", &service("stock"), move |_| {
+            does.write("reserved".to_owned());
+            async { Ok::<_, Failure>(()) }
+        });
+        let reserve = reserve.undo(move |_| {
+            undoes.write("freed".to_owned());
+            async { Ok::<_, Failure>(()) }
+        });
+        let reserve = reserve.add();
+        flow.child("read", &long, move |seen| input(seen.input)).after(reserve).add();
+        flow.build().unwrap()
+    };
+    let cases: [(fn(u32) -> String, &str); 2] = [
+        (
+            |_| std::panic::resume_unwind(Box::new("no such thing")),
+            "panic: the handler panicked: no such thing",
+        ),
+        (|_| "x".repeat(2 << 20), "child-not-asked: "),
+    ];
+    for (input, words) in cases {
+        let order = order(input);
+        let engine = engine("memory:", &order).await;
+        let task = engine.submit(&order, &4).await.unwrap();
+        let Outcome::Undone(why) = task.outcome().await.unwrap() else { panic!("it cannot be done") };
+        assert!(why.to_string().contains(words), "{why}");
+        let children = engine.tasks().workflow("long").await.unwrap().tasks;
+        assert!(children.iter().all(|child| child.state == TaskState::Undone), "{children:?}");
+        engine.shut_down().await.unwrap();
+    }
+    assert_eq!(bank.book(), ["reserved", "freed", "reserved", "freed"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn behind_a_point_of_no_return_the_other_task_is_not_undone() {
     let bank = Bank::default();
     let pay = pay(&bank, NO_WAIT, OnFailure::Undo);

@@ -61,6 +61,12 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// Whether an attempt is a look at a task that was asked for before: no code of the user's runs in it, and no process dies of it.
+    pub(super) fn only_looks(&self, id: StepId) -> bool {
+        let record = self.record(id);
+        self.rules(id).asks_for().is_some() && (record.is_undoing() || record.rounds() > 0)
+    }
+
     /// All steps look again: while the task was at rest, it had no mail.
     pub(super) fn look_for_children(&mut self) {
         let rows = self.task().rows().map(|(id, _)| id).collect::<Vec<_>>();

@@ -229,6 +229,9 @@ impl Draft<'_> {
     /// What ran in a process that died has an unknown outcome, at once.
     fn owner_died(&mut self, id: StepId, attempt: u32) -> Followed {
         let undoing = self.must_run(id, attempt)?.is_undoing();
+        if self.only_looks(id) {
+            return self.cut_off(id, attempt);
+        }
         let deaths = self.change(id, |record| {
             record.owner_deaths += 1;
             record.owner_deaths

@@ -79,7 +79,8 @@ impl Draft<'_> {
         self.turn(id, Turn::Undo(UndoState::Pending, state));
         self.change(id, |record| {
             (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
-            record.last_failure = None;
+            // How a step failed that may have happened all the same is what people want to know in the end.
+            record.last_failure.take_if(|_| state == StepState::Completed);
         });
     }
 

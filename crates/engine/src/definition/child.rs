@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use super::Step;
+use super::{Recovery, Step};
 
 /// The service of all steps that ask for another task: it is the engine itself.
 pub const CHILDREN: &str = "steadfast.tasks";
 /// How long one look at the other task may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
+/// It is the engine that does not answer: nothing is given up for that.
+const PATIENT: Recovery = Recovery { at_once: 2, extended_wait: Duration::from_secs(30), last: u32::MAX };
 
 impl Step {
     /// A step that asks for a task of this workflow, and waits for its end. It is undone when that task is. Behind a point of no
@@ -15,7 +17,7 @@ impl Step {
     pub fn child(name: impl Into<String>, workflow: impl Into<String>) -> Self {
         let mut step = Self::new(name, CHILDREN).complete_within(LOOK_WITHIN);
         step.child = Some(workflow.into());
-        step.undo(LOOK_WITHIN).undo_when_unknown()
+        step.recovery(PATIENT).undo(LOOK_WITHIN).undo_recovery(PATIENT).undo_when_unknown()
     }
 
     /// The workflow of the task that it asks for, if it does.

@@ -184,6 +184,45 @@ fn behind_a_point_of_no_return_it_has_no_undo() {
     assert_eq!(run.task.state(), TaskState::Failed);
 }
 
+#[test]
+fn a_process_that_dies_while_it_looks_says_nothing_of_the_step() {
+    let mut run = asked_for();
+    for _ in 0..5 {
+        if run.state("b") == StepState::Waiting {
+            run.wake("b");
+        }
+        let sent = run.start("b");
+        let (step, attempt) = (sent.step, sent.attempt);
+        let plan = run.event(&Event::OwnerDied { step, attempt });
+        assert_eq!(run.wants(&plan), ["b"]);
+        assert_eq!((run.row("b").owner_deaths, run.row("b").failures), (0, 0));
+    }
+    let cancel = run.cancel();
+    run.event(&cancel);
+    for _ in 0..5 {
+        let sent = run.start("b");
+        assert!(sent.undo);
+        let plan = run.event(&Event::OwnerDied { step: sent.step, attempt: sent.attempt });
+        assert_eq!(run.wants(&plan), ["b"]);
+    }
+    // What it is asked for with is made by the user's code.
+    let mut run = asking();
+    run.run("a");
+    for deaths in 1..=2 {
+        let sent = run.start("b");
+        run.event(&Event::OwnerDied { step: sent.step, attempt: sent.attempt });
+        assert_eq!(run.row("b").owner_deaths, deaths);
+        if run.state("b") == StepState::Waiting {
+            run.pass(s(30));
+            let step = sent.step;
+            run.event(&Event::Due { step });
+        }
+    }
+    let sent = run.start("b");
+    run.event(&Event::OwnerDied { step: sent.step, attempt: sent.attempt });
+    assert_eq!(run.task.state(), TaskState::Failed);
+}
+
 // ---- operators ----
 
 #[test]

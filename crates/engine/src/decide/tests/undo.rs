@@ -319,3 +319,20 @@ fn behind_the_point_of_no_return_a_request_to_undo_is_refused() {
     run.run("a");
     assert_eq!(run.ignored(&undo_asked()), Ignored::NoReturn);
 }
+
+#[test]
+fn how_a_step_failed_that_may_have_happened_is_still_told_when_it_is_undone() {
+    let mut run = Run::new(workflow([step("a").undo_when_unknown()]));
+    run.start("a");
+    run.fail("a", Effect::Possible, None);
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Undone);
+    assert_eq!(run.task.cause_in_words(&run.definition), "step `a` failed: broken");
+    // One that was done in the end has no failure to tell of.
+    let mut run = Run::new(workflow([step("a")]));
+    run.start("a");
+    run.fail("a", Effect::None, Some(run.now));
+    run.run("a");
+    run.event(&undo_asked());
+    assert_eq!(run.task.step(run.id("a")).last_failure, None);
+}
