@@ -9,7 +9,7 @@ use steadfast_engine::Step;
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{Attempt, Breaker, Kind, Pipeline, Retry, Verdict};
 use steadfast_runtime::{
-    Answered, Code, Fault, Handler, Service, Work, Workflow, Workflows, child, children,
+    Answered, ChildInput, Code, Fault, Handler, Service, Work, Workflow, Workflows, child, children,
 };
 use steadfast_store::Payload;
 
@@ -67,8 +67,8 @@ pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
 
 /// Asks for a task of this workflow with the same number.
 fn asking(workflow: &Arc<Workflow>) -> Result<Code> {
-    let input = |work: &Work| Ok(Payload::from(work.known.input()));
-    let (run, undo) = child(workflow, Arc::new(input));
+    let input: ChildInput = Arc::new(|work: &Work| Ok(Payload::from(work.known.input())));
+    let (run, undo) = child(workflow, &input);
     Ok(Code { undo: Some(undo), child: Some(Arc::clone(workflow)), ..Code::new(run) })
 }
 

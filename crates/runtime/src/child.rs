@@ -47,8 +47,8 @@ pub type ChildInput = Arc<dyn Fn(&Work) -> Result<Payload, Fault> + Send + Sync>
 
 /// The code of a step that asks for a task of this workflow, and of its undo.
 #[must_use]
-pub fn child(workflow: &Arc<Workflow>, input: ChildInput) -> (Arc<dyn Handler>, Arc<dyn Handler>) {
-    (handler(workflow, &input, look), handler(workflow, &input, take_back))
+pub fn child(workflow: &Arc<Workflow>, input: &ChildInput) -> (Arc<dyn Handler>, Arc<dyn Handler>) {
+    (handler(workflow, input, look), handler(workflow, input, take_back))
 }
 
 type Way = fn(Arc<dyn Tasks>, Child) -> Answered;

@@ -272,9 +272,11 @@ impl Workflows {
         match versions.iter().find(|known| known.definition.version() == version) {
             Some(known) if Arc::ptr_eq(known, &workflow) => return Ok(()),
             Some(_) => return Err(format!("workflow `{}` version {version} is there twice", workflow.name)),
-            None => versions.push(Arc::clone(&workflow)),
+            None => {}
         }
-        workflow.steps.iter().filter_map(|code| code.child.clone()).try_for_each(|child| self.add(child))
+        let children: Vec<_> = workflow.steps.iter().filter_map(|code| code.child.clone()).collect();
+        versions.push(workflow);
+        children.into_iter().try_for_each(|child| self.add(child))
     }
 
     /// The one of this name and version.

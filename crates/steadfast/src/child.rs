@@ -65,7 +65,8 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
             let seen = Seen::new(work.known.clone(), &at)?;
             packed(&input(&seen))
         };
-        ChildBuilder { step: self.asking(name, workflow, Arc::new(input)) }
+        let input: ChildInput = Arc::new(input);
+        ChildBuilder { step: self.asking(name, workflow, &input) }
     }
 
     /// A step that asks for a task of another workflow for each item of a list, [so many](ChildrenBuilder::at_a_time) at a time:
@@ -83,8 +84,8 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     {
         let at = self.next(name);
         // It is read as what it is, so that one that does not fit shows here.
-        let input = |work: &Work| item::<T>(work).and_then(|item| packed(&item));
-        let step: EachBuilder<'_, In, Out> = self.asking(name, workflow, Arc::new(input));
+        let input: ChildInput = Arc::new(|work: &Work| item::<T>(work).and_then(|item| packed(&item)));
+        let step: EachBuilder<'_, In, Out> = self.asking(name, workflow, &input);
         ChildBuilder { step: step.with_list(move |known| made(&list, known, &at)) }
     }
 
@@ -92,7 +93,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         &mut self,
         name: &'static str,
         workflow: &Workflow<T, Out>,
-        input: ChildInput,
+        input: &ChildInput,
     ) -> StepBuilder<'_, In, Out, Ref>
     where
         Out: Serialize + DeserializeOwned + Send + 'static,

@@ -3,6 +3,7 @@
 //! `STEADFAST_BULK=50000 cargo test -p steadfast --release --test bulk -- --nocapture` for many.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, reason = "two processes, in real time")]
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
