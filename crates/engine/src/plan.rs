@@ -187,7 +187,9 @@ impl fmt::Display for Ignored {
                 "nobody knows whether the step happened: look at its service, and say whether it did"
             }
             Self::UndoNotStuck => "no undo of this step has failed",
-            Self::ChildGoesOn => "the task that the step has asked for goes on: cancel that one first",
+            Self::ChildGoesOn => {
+                "the task that the step has asked for has not ended: repair it, or have it undone, first"
+            }
         })
     }
 }

@@ -19,7 +19,7 @@ pub struct Error {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The store could not be used. Whether a submission was stored is not known.
-    #[error("the store failed: {message}; ask again under the same key or id to be sure")]
+    #[error("{}", store_words(message, *kind))]
     Store {
         /// What the store said.
         message: String,
@@ -151,6 +151,14 @@ pub enum ErrorKind {
     /// The node is being shut down.
     #[error("the engine is shutting down")]
     ShuttingDown,
+}
+
+/// What was asked for makes no sense, or the store has failed.
+fn store_words(message: &str, kind: steadfast_store::Kind) -> String {
+    match kind {
+        steadfast_store::Kind::TooLarge => message.to_owned(),
+        _ => format!("the store failed: {message}; ask again under the same key or id to be sure"),
+    }
 }
 
 impl Error {

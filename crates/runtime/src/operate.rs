@@ -107,7 +107,15 @@ impl Operation {
         self.action
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self, task: TaskId) -> Result<(), Error> {
+        let said = [
+            (&self.by, "nobody says who asks: give the operator a name"),
+            (&self.why, "nobody says why: it is kept for those who ask later"),
+        ];
+        if let Some((_, why)) = said.into_iter().find(|(text, _)| text.trim().is_empty()) {
+            let (action, why) = (self.action.name().to_owned(), why.to_owned());
+            return Err(ErrorKind::Refused { task, action, why }.into());
+        }
         let brings = self.brings.as_ref().map_or(0, |brings| brings.len());
         let reason = self.by.len() + self.why.len();
         for (what, bytes, most) in
@@ -140,7 +148,7 @@ impl<S: Store> Node<S> {
     /// The store's; a task that does not exist; what was refused, with the reason; nobody has acted on it for half a minute:
     /// it is stored then, and will be.
     pub async fn operate(&self, task: TaskId, operation: Operation) -> Result<Audit, Error> {
-        operation.check()?;
+        operation.check(task)?;
         self.check_labels(task, &operation).await?;
         let (id, action) = (operation.id(), operation.action.name().to_owned());
         let shared = self.shared();

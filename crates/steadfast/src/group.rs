@@ -16,15 +16,14 @@ use crate::workflow::Builder;
 /// Steps that belong together, by which others come after all of them.
 #[derive(Clone, Debug)]
 pub struct GroupRef {
-    /// Those that nothing of the group comes after.
-    last: Vec<String>,
+    steps: Vec<String>,
     flow: FlowId,
 }
 
 impl Sealed for GroupRef {
     fn put_into(self, names: &mut Vec<Named>) {
         let flow = Some(self.flow);
-        names.extend(self.last.into_iter().map(|name| Named { name, flow }));
+        names.extend(self.steps.into_iter().map(|name| Named { name, flow }));
     }
 }
 
@@ -73,16 +72,16 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         GroupBuilder { flow: self, after: Vec::new(), condition: None }
     }
 
-    /// A step as its groups have it: the first ones of a group come after what that comes after, and only if it is made.
+    /// A step as its groups have it: made only if they are. The first ones of a group come after what that comes after.
     pub(crate) fn in_groups(&self, mut step: Step, mut code: Code, at: &Place) -> (Step, Code) {
+        let mut first = true;
         for scope in self.scopes.iter().rev() {
             let own = &self.steps()[scope.from..];
-            if own.iter().any(|other| step.comes_after().iter().any(|name| name == other.name())) {
-                break;
-            }
-            let more = scope.after.iter().filter(|name| !step.comes_after().contains(name));
+            first &= !own.iter().any(|other| step.comes_after().iter().any(|name| name == other.name()));
+            let more = scope.after.iter().filter(|name| first && !step.comes_after().contains(name));
             let more: Vec<_> = more.cloned().collect();
             step = step.after(more);
+            // Each of them is asked: what comes before it outside of the group does not make it run.
             if let Some(judge) = scope.condition.clone() {
                 step = step.conditional();
                 code.condition = Some(both(condition(at, move |seen| judge(seen)), code.condition));
@@ -108,8 +107,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> GroupBuilder<'_, In> {
         self
     }
 
-    /// Its steps are made only if this holds, and are skipped otherwise. It is asked for each step that nothing of the group comes
-    /// before.
+    /// Its steps are made only if this holds, and are skipped otherwise. It is asked for each of them when its turn comes.
     pub fn when(mut self, condition: impl Fn(&Seen<In>) -> bool + Send + Sync + 'static) -> Self {
         self.condition = Some(Arc::new(condition));
         self
@@ -122,14 +120,11 @@ impl<In: DeserializeOwned + Send + Sync + 'static> GroupBuilder<'_, In> {
         flow.scopes.push(Scope { from, after, condition });
         let given = add(flow);
         flow.scopes.pop();
-        let own = &flow.steps()[from..];
-        let is_last =
-            |step: &&Step| own.iter().all(|other| other.comes_after().iter().all(|name| name != step.name()));
-        let last: Vec<_> = own.iter().filter(is_last).map(|step| step.name().to_owned()).collect();
-        if last.is_empty() {
+        let steps: Vec<_> = flow.steps()[from..].iter().map(|step| step.name().to_owned()).collect();
+        if steps.is_empty() {
             flow.mistakes.push("group: it has no steps: add one, or leave it out".to_owned());
         }
-        (GroupRef { last, flow: flow.next("group").flow.id }, given)
+        (GroupRef { steps, flow: flow.next("group").flow.id }, given)
     }
 }
 

@@ -213,7 +213,7 @@ async fn when_the_other_task_fails_it_is_repaired_and_who_waits_goes_on() {
     assert!(why.to_string().contains("which has failed: it goes on when somebody has repaired"), "{why}");
     let refused =
         engine.operator("ann").retry(task.id(), "pay").because("at the wrong place").await.unwrap_err();
-    assert!(refused.to_string().contains("cancel that one first"), "{refused}");
+    assert!(refused.to_string().contains("repair it, or have it undone, first"), "{refused}");
     bank.refuses.lock().unwrap().clear();
     engine.operator("ann").resume(child).because("it is allowed now").await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));

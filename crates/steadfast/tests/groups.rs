@@ -49,13 +49,13 @@ fn after<'w>(trip: &'w Workflow<u32, u32>, name: &str) -> Vec<&'w str> {
 }
 
 #[test]
-fn the_first_of_a_group_come_after_what_it_comes_after_and_others_after_its_last() {
+fn the_first_of_a_group_come_after_what_it_comes_after_and_others_after_all_of_it() {
     let trip = trip(&Book::default());
     for first in ["flight", "hotel", "car"] {
         assert_eq!(after(&trip, first), ["pay"]);
     }
     assert_eq!(after(&trip, "seat"), ["flight"]);
-    assert_eq!(after(&trip, "tell"), ["pay", "seat", "hotel", "car"]);
+    assert_eq!(after(&trip, "tell"), ["pay", "flight", "seat", "hotel", "car"]);
 }
 
 #[tokio::test]
@@ -101,4 +101,50 @@ fn a_group_without_steps_and_one_after_another_workflows_steps_are_refused() {
     let words = flow.build().unwrap_err().to_string();
     assert!(words.contains("group: it has no steps: add one, or leave it out"), "{words}");
     assert!(words.contains("`x`, which is a step of another workflow"), "{words}");
+}
+
+/// Which steps ran of a workflow that this function describes.
+async fn ran(describe: impl FnOnce(&mut WorkflowBuilder<u32>, &Book)) -> Vec<&'static str> {
+    let book = Book::default();
+    let mut flow = Workflow::<u32>::builder("trip");
+    describe(&mut flow, &book);
+    let flow = flow.build().unwrap();
+    let engine = Engine::builder("memory:").workflow(&flow).start().await.unwrap();
+    let task = engine.submit(&flow, &0).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(()));
+    engine.shut_down().await.unwrap();
+    let mut ran = book.lock().unwrap().clone();
+    ran.sort_unstable();
+    ran
+}
+
+#[tokio::test]
+async fn what_comes_before_from_outside_does_not_make_a_step_of_a_group_run() {
+    let ran = ran(|flow, book| {
+        let outside = step(flow, "outside", book, &[]);
+        flow.group().when(|_| false).steps(|flow| {
+            let a = step(flow, "a", book, &[]);
+            step(flow, "b", book, &[a, outside]);
+            flow.group().after((a, outside)).steps(|flow| step(flow, "c", book, &[]));
+        });
+    });
+    assert_eq!(ran.await, ["outside"]);
+}
+
+#[tokio::test]
+async fn what_comes_after_a_group_runs_if_anything_of_it_has() {
+    let ran = ran(|flow, book| {
+        let (group, ()) = flow.group().steps(|flow| {
+            let a = step(flow, "a", book, &[]);
+            let last = flow.step("b", &Service::standard("desk"), |_| async { Ok::<_, Failure>(()) });
+            last.after(a).when(|_| false).nothing_to_undo().add();
+        });
+        let book = Arc::clone(book);
+        let tell = flow.step("tell", &Service::standard("desk"), move |_| {
+            book.lock().unwrap().push("tell");
+            async { Ok::<_, Failure>(()) }
+        });
+        tell.after(group).nothing_to_undo().add();
+    });
+    assert_eq!(ran.await, ["a", "tell"]);
 }

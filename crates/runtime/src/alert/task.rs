@@ -60,7 +60,7 @@ const STUCK: &str =
 fn what_to_do(workflow: &Workflow, unknown: &[StepId]) -> String {
     let name = |step: &StepId| format!("`{}`", workflow.definition().step(*step).name());
     match unknown {
-        [] => "mend what it failed on; then have the task undone, or settle by hand what it has not done"
+        [] => "mend what it failed on; then have its steps made again (`resume`, or `retry` with another input), skipped, or the task undone"
             .to_owned(),
         steps => format!(
             "ask the services whether {} happened; then have the task undone, or settle it there by hand",
