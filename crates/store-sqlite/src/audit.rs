@@ -55,12 +55,17 @@ pub(crate) fn entries(
     before: Option<AuditId>,
     most: usize,
 ) -> rusqlite::Result<Vec<Audited>> {
-    let before = id(before.map_or(u128::MAX, AuditId::as_u128));
+    let from = match before {
+        Some(_) => "(at_ms, id) < (SELECT at_ms, id FROM steadfast_audit WHERE id = ?2)",
+        None => "?2 IS NULL",
+    };
+    let before = before.map(|before| id(before.as_u128()));
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let of_task = "task = ?1 AND task IS NOT NULL AND";
     let of_task = if task.is_some() { of_task } else { "?1 IS NULL AND" };
-    let sql =
-        format!("SELECT {COLUMNS} FROM steadfast_audit WHERE {of_task} id < ?2 ORDER BY id DESC LIMIT ?3");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM steadfast_audit WHERE {of_task} {from} ORDER BY at_ms DESC, id DESC LIMIT ?3"
+    );
     let task = task.map(|task| id(task.as_u128()));
     transaction.prepare_cached(&sql)?.query_map(params![task, before, most], entry)?.collect()
 }

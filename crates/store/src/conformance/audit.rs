@@ -113,6 +113,13 @@ pub async fn entries_come_newest_first<H: Harness>(harness: &H) {
     assert_eq!(store.audits(Some(1), None, 9).await, [4, 1]);
     assert_eq!(store.audits(Some(1), Some(4), 9).await, [1]);
     assert_eq!(store.audits(Some(9), None, 9).await, [0_u128; 0]);
+    // By when it was done, whatever its id: those of a bulk are made when it is prepared.
+    harness.advance(s(1));
+    ok(store.0.log(vec![entry(0, Some(1))]).await);
+    assert_eq!(store.audits(None, None, 2).await, [0, 5]);
+    assert_eq!(store.audits(None, Some(0), 2).await, [5, 4]);
+    assert_eq!(store.audits(Some(1), None, 9).await, [0, 4, 1]);
+    assert_eq!(store.audits(Some(1), Some(0), 1).await, [4]);
     let long = Audit { why: Arc::from("x".repeat(crate::MAX_REASON)), ..entry(9, None) };
     let refused = store.0.log(vec![long]).await;
     assert_eq!(refused.map_err(|error| error.kind()), Err(crate::Kind::TooLarge));

@@ -332,11 +332,16 @@ impl AuditLog for Memory {
         most: usize,
     ) -> impl Future<Output = Result<Vec<Audited>, Error>> + Send {
         let shelf = self.shelf();
+        let place = |entry: &Audited| (entry.at, entry.audit.id);
+        let before = before.map(|before| shelf.audits.get(&before).map(place));
         let wanted = |entry: &&Audited| {
             task.is_none_or(|task| entry.audit.task == Some(task))
-                && before.is_none_or(|before| entry.audit.id < before)
+                && before.is_none_or(|before| Some(place(entry)) < before)
         };
-        ready(Ok(shelf.audits.values().rev().filter(wanted).take(most).cloned().collect()))
+        let mut entries: Vec<_> = shelf.audits.values().filter(wanted).cloned().collect();
+        entries.sort_by_key(|entry| std::cmp::Reverse(place(entry)));
+        entries.truncate(most);
+        ready(Ok(entries))
     }
 }
 
