@@ -280,7 +280,7 @@ fn not_asked(error: &Error) -> Fault {
 
 fn gone(id: TaskId) -> Fault {
     let words = format!(
-        "task {id} is not there any more, and nobody knows how it has ended: keep tasks for longer than their parents take"
+        "task {id} is not there any more, and nobody knows how it has ended: look at its services, and settle it by hand"
     );
     Fault::terminal(GONE, words)
 }

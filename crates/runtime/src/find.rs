@@ -39,7 +39,8 @@ pub struct FoundTasks {
 /// In words, for those who read later what was looked for.
 impl fmt::Display for Find {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Filter { states, namespace, workflow, key, parked_on, from, before, labels } = &self.filter;
+        let Filter { states, namespace, workflow, key, parked_on, from, before, parent, labels } =
+            &self.filter;
         let label = |(name, value): &(Arc<str>, Arc<str>)| format!("{name}={value}");
         let labels = (!labels.is_empty()).then(|| labels.iter().map(label).collect::<Vec<_>>().join(" and "));
         let state = (!states.is_empty()).then(|| {
@@ -55,6 +56,7 @@ impl fmt::Display for Find {
             ("parked on", text(parked_on)),
             ("submitted from", time(from)),
             ("submitted before", time(before)),
+            ("asked for by", parent.map(|parent| parent.to_string())),
             ("label", labels),
             ("service", self.service.clone()),
             ("reason", self.reason.clone()),

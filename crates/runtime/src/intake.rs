@@ -206,7 +206,7 @@ fn refused<S: Store>(shared: &Shared<S>, arrival: &Arrival, task: TaskId, why: &
         owner: None,
         messages,
         outputs: Vec::new(),
-        more: Some(Box::new(SubmissionMore { reply, arrival: Some(arrival.id) })),
+        more: Some(Box::new(SubmissionMore { reply, arrival: Some(arrival.id), parent: None })),
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Summary {
     pub why: String,
     /// Its labels.
     pub labels: Labels,
+    /// The task that has asked for it ([`WorkflowBuilder::child`](crate::WorkflowBuilder::child)).
+    pub parent: Option<TaskId>,
 }
 
 impl Tasks {
@@ -118,6 +120,12 @@ impl Tasks {
     /// With this label. Said more than once: with all of these.
     pub fn label(mut self, name: &str, value: &str) -> Self {
         self.find.filter.labels.push((Arc::from(name), Arc::from(value)));
+        self
+    }
+
+    /// Asked for by this task, as its children.
+    pub fn parent(mut self, task: TaskId) -> Self {
+        self.find.filter.parent = Some(task);
         self
     }
 
@@ -196,6 +204,7 @@ impl Tasks {
             submitted_at: stored.submitted_at,
             why: why.to_string(),
             labels,
+            parent: stored.parent,
         }
     }
 }

@@ -112,7 +112,9 @@ async fn what_the_other_task_gives_back_is_the_steps_output() {
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
     assert_eq!(bank.book(), ["reserved 4", "charged 5"]);
     let child = only(&engine, "pay").await;
-    assert_eq!(&*engine.tasks().workflow("pay").await.unwrap().tasks[0].namespace, "shop");
+    let children = engine.tasks().parent(task.id()).await.unwrap().tasks;
+    assert_eq!((children.len(), children[0].id, children[0].parent), (1, child, Some(task.id())));
+    assert_eq!(&*children[0].namespace, "shop");
     assert_eq!(engine.task(&pay, child).await.unwrap().status().await.unwrap().state, TaskState::Completed);
     engine.shut_down().await.unwrap();
 }

@@ -17,7 +17,7 @@ macro_rules! matching {
         "SELECT id, (?2 IS NULL OR namespace = ?2) AND (?3 IS NULL OR workflow = ?3) AND (?4 IS NULL OR key = ?4)
              AND (?5 IS NULL OR parked_on = ?5 AND owner IS NULL) AND (?6 IS NULL OR submitted_at_ms >= ?6)
              AND (?7 IS NULL OR submitted_at_ms < ?7) AND (?8 = 0 OR (?8 >> state) & 1)
-             AND (?10 IS NULL) = (?11 IS NULL)"
+             AND (?10 IS NULL) = (?11 IS NULL) AND (?12 IS NULL OR parent = ?12)"
     };
 }
 
@@ -25,7 +25,7 @@ macro_rules! matching {
 const LABELLED: &str = concat!(
     matching!(),
     " FROM steadfast_labels CROSS JOIN steadfast_tasks ON id = task
-      WHERE name = ?10 AND value = ?11 AND task < ?1 ORDER BY task DESC LIMIT ?9"
+      WHERE name = ?10 AND value = ?11 AND task < ?1 AND task >= ?13 ORDER BY task DESC LIMIT ?9"
 );
 
 /// Tasks behind an id that match, newest first, as far as one call looks.
@@ -35,10 +35,18 @@ pub(crate) fn list(
     behind: Option<TaskId>,
     most: usize,
 ) -> rusqlite::Result<Found<Listed>> {
-    let from = id(behind.map_or(u128::MAX, TaskId::as_u128));
+    // A task and those that it asks for have ids of the same millisecond.
+    let (first, last) = filter.parent.map_or((0, u128::MAX), |parent| {
+        let first = parent.as_u128() >> 80 << 80;
+        (first, first + (1 << 80))
+    });
+    let from = id(behind.map_or(u128::MAX, TaskId::as_u128).min(last));
     // What the columns say is looked at here, the rest in the rows.
     let sql = match filter.labels.is_empty() {
-        true => concat!(matching!(), " FROM steadfast_tasks WHERE id < ?1 ORDER BY id DESC LIMIT ?9"),
+        true => concat!(
+            matching!(),
+            " FROM steadfast_tasks WHERE id < ?1 AND id >= ?13 ORDER BY id DESC LIMIT ?9"
+        ),
         false => LABELLED,
     };
     // The first label leads to the tasks, the others are looked at there.
@@ -59,6 +67,8 @@ pub(crate) fn list(
         LOOKED_AT,
         name,
         value,
+        filter.parent.map(|parent| id(parent.as_u128())),
+        id(first),
     ])?;
     let (mut listed, mut unreadable, mut looked) = (Listed::default(), Vec::new(), 0);
     while let Some(row) = rows.next()? {

@@ -21,7 +21,7 @@ const MESSAGES: i64 = 10_000;
 
 /// By the primary key: ids begin with their time, so that what can be over comes first and no index is needed for it.
 const OVER: &str =
-    "SELECT id, state >= 5 AND mail_last <= mail_read, key IS NOT NULL, revision, submitted_at_ms
+    "SELECT id, state >= 5 AND mail_last <= mail_read, key IS NOT NULL, revision, submitted_at_ms, parent
     FROM steadfast_tasks WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
 const ENDED: &str = "SELECT at_ms FROM steadfast_history WHERE task = ? ORDER BY revision DESC LIMIT 1";
 /// A message about it that was not delivered.
@@ -77,7 +77,8 @@ pub(crate) fn find(
             continue;
         }
         let ended = ended(transaction, task)?.unwrap_or_else(|| time(row.get(4).unwrap_or(i64::MAX)));
-        if let Some(over_in) = expired.over_in(ended, row.get(2)?) {
+        let stays = has_parent(transaction, row.get(5)?)?.then_some(Duration::ZERO);
+        if let Some(over_in) = expired.over_in(ended, row.get(2)?).or(stays) {
             let next = &mut found.cleaned.next_in;
             *next = next.iter().copied().chain([over_in]).min();
             continue;
@@ -101,6 +102,13 @@ pub(crate) fn find(
     }
     messages(transaction, &mut found.tasks)?;
     Ok(found)
+}
+
+/// Whether the task is there that has asked for one: it may want to have that undone. Once it is gone, the other may be over at any
+/// time.
+fn has_parent(transaction: &Connection, parent: Option<[u8; 16]>) -> rusqlite::Result<bool> {
+    let Some(parent) = parent else { return Ok(false) };
+    transaction.prepare_cached("SELECT 1 FROM steadfast_tasks WHERE id = ?")?.exists([parent])
 }
 
 fn ended(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Time>> {

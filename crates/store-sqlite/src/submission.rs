@@ -89,6 +89,10 @@ fn put_more(transaction: &Connection, task: [u8; 16], more: &SubmissionMore) -> 
         let place = ordinal(StepId::OF_REPLIES);
         transaction.prepare_cached(sql)?.execute(params![task, place, &*reply.kept])?;
     }
+    if let Some(parent) = more.parent {
+        let sql = "UPDATE steadfast_tasks SET parent = ? WHERE id = ?";
+        transaction.prepare_cached(sql)?.execute(params![id(parent.as_u128()), task])?;
+    }
     more.arrival.map_or(Ok(()), |arrival| arrival::taken(transaction, arrival))
 }
 

@@ -143,7 +143,7 @@ pub(crate) fn read(transaction: &Connection, tasks: &[TaskId]) -> rusqlite::Resu
 pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Stored>> {
     let sql =
         "SELECT namespace, workflow, version, key, head, epoch, revision, owner, wake_at_ms, submitted_at_ms, shape,
-               mail_last, mail_read, parked_on, priority
+               mail_last, mail_read, parked_on, priority, parent
                FROM steadfast_tasks WHERE id = ?";
     let mut find = transaction.prepare_cached(sql)?;
     let (steps, items) = steps(transaction, task)?;
@@ -157,6 +157,9 @@ pub(crate) fn stored(transaction: &Connection, task: TaskId) -> rusqlite::Result
             shape: row.get::<_, i64>(10)?.cast_unsigned(),
             key: row.get::<_, Option<String>>(3)?.map(Arc::from),
             priority: row.get(14)?,
+            parent: row
+                .get::<_, Option<[u8; 16]>>(15)?
+                .map(|bytes| TaskId::from_u128(u128::from_be_bytes(bytes))),
             task: Task::from_rows(head, steps, items),
             epoch: row.get::<_, i64>(5)?.unsigned_abs(),
             revision: row.get::<_, i64>(6)?.unsigned_abs(),

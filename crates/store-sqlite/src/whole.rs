@@ -72,8 +72,8 @@ fn taken(transaction: &Connection, whole: &Whole) -> rusqlite::Result<Option<Bro
 fn insert_task(transaction: &Connection, whole: &Whole) -> rusqlite::Result<()> {
     let (stored, head) = (&whole.stored, whole.stored.task.head());
     let sql = "INSERT INTO steadfast_tasks (id, namespace, workflow, version, shape, key, state, at_rest, head, deadline_ms,
-                   ending, epoch, revision, owner, wake_at_ms, mail_last, mail_read, submitted_at_ms, priority)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   ending, epoch, revision, owner, wake_at_ms, mail_last, mail_read, submitted_at_ms, priority, parent)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.prepare_cached(sql)?.execute(params![
         id(stored.id.as_u128()),
         &*stored.namespace,
@@ -94,6 +94,7 @@ fn insert_task(transaction: &Connection, whole: &Whole) -> rusqlite::Result<()> 
         number(stored.mail_read.0),
         millis(stored.submitted_at),
         stored.priority,
+        stored.parent.map(|parent| id(parent.as_u128())),
     ])?;
     Ok(())
 }

@@ -131,7 +131,7 @@ impl Both {
         let outputs = outputs.into_iter().collect();
         let most = self.rng.u64(1..20);
         let reply = ReplyPlace { address: Arc::from("queue:q"), kept: self.text(), most };
-        let more = SubmissionMore { reply: self.rng.bool().then_some(reply), arrival: None };
+        let more = SubmissionMore { reply: self.rng.bool().then_some(reply), ..SubmissionMore::default() };
         let more = self.rng.bool().then(|| Box::new(more));
         Submission {
             id,

@@ -24,6 +24,8 @@ pub struct Filter {
     pub from: Option<Time>,
     /// Submitted before this time.
     pub before: Option<Time>,
+    /// Asked for by this task.
+    pub parent: Option<TaskId>,
     /// With all of these labels: names with values.
     pub labels: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -40,6 +42,7 @@ impl Filter {
             && is(&self.workflow, Some(&stored.workflow))
             && is(&self.key, stored.key.as_ref())
             && is(&self.parked_on, stored.parked_on.as_ref().filter(|_| stored.owner.is_none()))
+            && self.parent.is_none_or(|parent| stored.parent == Some(parent))
             && self.from.is_none_or(|from| stored.submitted_at >= from)
             && self.before.is_none_or(|before| stored.submitted_at < before)
     }

@@ -44,13 +44,15 @@ pub struct Submission {
     pub more: Option<Box<SubmissionMore>>,
 }
 
-/// What few submissions have: who is replied to, and the row that it was handed in by.
+/// What few submissions have: who is replied to, the row that it was handed in by, the task that has asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubmissionMore {
     /// To whom the task replies.
     pub reply: Option<ReplyPlace>,
     /// The row that it was handed in by: it goes in the same write, and without it nothing is stored.
     pub arrival: Option<ArrivalId>,
+    /// The task that has asked for it. For as long as that is there, this one is not removed.
+    pub parent: Option<TaskId>,
 }
 
 impl Submission {
@@ -103,6 +105,8 @@ pub struct Stored {
     pub key: Option<Arc<str>>,
     /// Among those that wait for the same service, a higher one goes first.
     pub priority: i8,
+    /// The task that has asked for it.
+    pub parent: Option<TaskId>,
     /// Its rows.
     pub task: Task,
     /// How often it was claimed.

@@ -57,6 +57,9 @@ struct Line {
     key: Option<String>,
     #[serde(default)]
     priority: i8,
+    /// The task that has asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<TaskId>,
     submitted_at_ms: u64,
     wake_at_ms: u64,
     epoch: u64,
@@ -135,6 +138,7 @@ pub(super) fn write(whole: Whole) -> Result<Vec<u8>, serde_json::Error> {
         shape: format!("{:016x}", stored.shape),
         key: stored.key.as_deref().map(str::to_owned),
         priority: stored.priority,
+        parent: stored.parent,
         submitted_at_ms: stored.submitted_at.as_millis(),
         wake_at_ms: stored.wake_at.as_millis(),
         epoch: stored.epoch,
@@ -198,6 +202,7 @@ pub(super) fn read(line: &[u8]) -> Result<Whole, String> {
         shape: shape.map_err(|_| "its `shape` is no number in hexadecimal digits".to_owned())?,
         key: line.key.map(Arc::from),
         priority: line.priority,
+        parent: line.parent,
         task: Task::from_rows(head(line.head), steps, items),
         epoch: line.epoch,
         revision: line.revision,

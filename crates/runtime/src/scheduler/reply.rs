@@ -19,7 +19,8 @@ impl<S: Store> Scheduler<S> {
         let most = self.shared.settings.replies.most_waiting;
         let (reply, arrival) =
             (replying.map(|replying| replying.place(most)), extra.and_then(|extra| extra.arrival));
-        (reply.is_some() || arrival.is_some()).then(|| Box::new(SubmissionMore { reply, arrival }))
+        let parent = replying.and_then(Replying::parent);
+        (reply.is_some() || arrival.is_some()).then(|| Box::new(SubmissionMore { reply, arrival, parent }))
     }
 
     /// What those are told who submitted a task, by what a fold has come to.

@@ -21,7 +21,7 @@ fn arrival(number: u128, input: &str) -> Arrival {
 }
 
 fn taking(number: u128, arrival: &Arrival, now: Time) -> Submission {
-    let more = SubmissionMore { reply: None, arrival: Some(arrival.id) };
+    let more = SubmissionMore { arrival: Some(arrival.id), ..SubmissionMore::default() };
     let (key, input) = (arrival.key.clone(), arrival.input.clone());
     Submission { key, input, more: Some(Box::new(more)), ..submission(number, now) }
 }

@@ -107,7 +107,8 @@ macro_rules! conformance {
             what_is_handed_in_becomes_one_task, what_is_handed_in_under_a_key_that_was_seen_is_told_apart);
         $crate::conformance_of!($harness; retention: what_is_over_goes_with_all_that_belongs_to_it,
             what_is_open_or_has_failed_is_kept, what_has_ended_is_kept_for_its_time,
-            unread_mail_and_waiting_messages_keep_a_task, what_is_over_is_removed_some_at_a_time);
+            unread_mail_and_waiting_messages_keep_a_task, what_is_over_is_removed_some_at_a_time,
+            what_a_task_has_asked_for_stays_for_as_long_as_that_task);
         $crate::conformance_of!($harness; transfer: a_task_is_the_same_in_another_store,
             a_task_of_another_store_is_the_same_here, what_is_there_is_not_overwritten,
             what_was_removed_can_be_brought_back);

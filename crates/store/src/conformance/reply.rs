@@ -34,7 +34,7 @@ fn reply_id(task: u128, number: u64) -> ReplyId {
 
 fn replying(number: u128, now: Time, most: u64) -> Submission {
     let reply = ReplyPlace { address: Arc::from(QUEUE), kept: bytes("to whom"), most };
-    let more = SubmissionMore { reply: Some(reply), arrival: None };
+    let more = SubmissionMore { reply: Some(reply), ..SubmissionMore::default() };
     let messages = vec![reply_of(number)];
     Submission { messages, more: Some(Box::new(more)), ..submission(number, now) }
 }

@@ -217,3 +217,28 @@ pub async fn what_is_over_is_removed_some_at_a_time<H: Harness>(harness: &H) {
     assert_eq!((cleaned.removed, cleaned.looked_at, left), (7, 7, vec![]));
     assert!(ok(store.0.read(vec![young]).await)[0].is_some());
 }
+
+/// A task that has asked for another one may want to have it undone.
+pub async fn what_a_task_has_asked_for_stays_for_as_long_as_that_task<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    let mut parent = store.claimed(1).await;
+    let more = crate::SubmissionMore { parent: Some(id(1)), ..crate::SubmissionMore::default() };
+    let child = Submission { more: Some(Box::new(more)), ..submission(2, store.now().await) };
+    assert_eq!(ok(store.0.submit(vec![child]).await), [Submitted::New]);
+    let mut child = store.claim(A, 10).await.remove(0).stored;
+    assert_eq!((child.id, child.parent), (id(2), Some(id(1))));
+    let of = |parent: u128| crate::Filter { parent: Some(id(parent)), ..crate::Filter::default() };
+    for (parent, found) in [(1, &[2_u128][..]), (2, &[])] {
+        let listed = ok(crate::Listing::list(store.0, of(parent), None, 10).await).tasks;
+        assert_eq!(listed.iter().map(|stored| stored.id.as_u128()).collect::<Vec<_>>(), found);
+    }
+    store.complete(&mut child).await;
+    harness.advance(KEEP + s(1));
+    let (cleaned, there) = store.clean_up(10).await;
+    assert_eq!((cleaned.removed, cleaned.next_in, there), (0, Some(Duration::ZERO), vec![1, 2]));
+    store.follow(&mut parent, &Event::Cancelled { cause: Cause::Deadline }).await;
+    harness.advance(KEEP + s(1));
+    // One look may find both, and remove the first of them only.
+    store.clean_up(10).await;
+    assert!(store.clean_up(10).await.1.is_empty());
+}

@@ -36,7 +36,10 @@ impl Shelf {
             (cleaned.looked_at, cleaned.behind) = (cleaned.looked_at + 1, Some(*id));
             let Some(stored) = self.tasks.get(id) else { continue };
             let Some(ended) = self.ended(stored) else { continue };
-            if let Some(over_in) = expired.over_in(ended, stored.key.is_some()) {
+            let has_parent = stored.parent.is_some_and(|parent| self.tasks.contains_key(&parent));
+            // One whose parent is there may be over at any time.
+            let stays = has_parent.then_some(std::time::Duration::ZERO);
+            if let Some(over_in) = expired.over_in(ended, stored.key.is_some()).or(stays) {
                 cleaned.next_in = cleaned.next_in.into_iter().chain([over_in]).min();
             } else if stored.mail_last <= stored.mail_read && !self.outbox.waits_for(*id) {
                 self.drop_task(*id);

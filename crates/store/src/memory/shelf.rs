@@ -75,6 +75,7 @@ impl Shelf {
             shape: new.shape,
             key: new.key,
             priority: new.priority,
+            parent: more.parent,
             task: new.task,
             epoch: u64::from(new.owner.is_some()),
             revision: 0,
