@@ -138,14 +138,17 @@ impl<S: Store> Tasks for Shared<S> {
             if child.work.round == 0 {
                 self.ask_for(&child, Start::Now, (child.input)(&child.work)?).await?;
             }
-            match self.end_of(&child).await? {
-                Some(end) if end.task.state() == TaskState::Completed => self.result(&child, &end).await,
-                Some(end) if end.task.state() == TaskState::Undone => {
-                    let why = end.task.in_words(child.workflow.definition(), self.now());
+            let Some(end) = self.end_of(&child).await? else { return Ok(Payload::default()) };
+            // It may be of another version than would be asked for now.
+            match (end.task.state(), &end.workflow) {
+                (TaskState::Completed, Some(workflow)) => self.result(&child, workflow, &end).await,
+                (TaskState::Undone, workflow) => {
+                    let why = workflow.as_ref().map(|own| end.task.in_words(own.definition(), self.now()));
+                    let why = why.unwrap_or_else(|| "its workflow is not known here".to_owned());
                     let words = format!("task {} was undone: {why}", child.parent.child);
                     Err(Fault::terminal(UNDONE, words))
                 }
-                // Somebody has to repair it, and then it ends.
+                // Somebody has to repair it, or to bring a program that knows it; then it is looked at again.
                 _ => Ok(Payload::default()),
             }
         })
@@ -159,16 +162,21 @@ impl<S: Store> Tasks for Shared<S> {
                 // It may still be on its way. One that never begins stands in its place then.
                 None => self.ask_for(&child, Start::At(NEVER), nothing()).await?,
                 Some(stored) if stored.task.state() == TaskState::Undone => return Ok(nothing()),
+                // It was asked before.
+                Some(stored) if stored.task.state() == TaskState::Undoing => {
+                    return self.undone(&child).await;
+                }
                 Some(_) => {}
             }
             if let Some(why) = self.ask_to_undo(&child).await? {
                 let words = format!("task {id} cannot be undone: {why}");
-                return Err(Fault::terminal(NOT_UNDONE, words));
+                // It is about to fail: then it can be asked.
+                let soon = why == Ignored::Ending.to_string();
+                let verdict =
+                    if soon { Verdict::transient(NOT_UNDONE) } else { Verdict::terminal(NOT_UNDONE) };
+                return Err(Fault { verdict, message: words });
             }
-            match self.end_of(&child).await? {
-                Some(end) if end.task.state() == TaskState::Undone => Ok(nothing()),
-                _ => Ok(Payload::default()),
-            }
+            self.undone(&child).await
         })
     }
 }
@@ -213,9 +221,17 @@ impl<S: Store> Shared<S> {
         }
     }
 
+    /// Whether the other task is undone, or will be soon.
+    async fn undone(&self, child: &Child) -> Result<Payload, Fault> {
+        match self.end_of(child).await? {
+            Some(end) if end.task.state() == TaskState::Undone => Ok(nothing()),
+            _ => Ok(Payload::default()),
+        }
+    }
+
     /// What the other task has given back.
-    async fn result(&self, child: &Child, end: &Rested) -> Result<Payload, Fault> {
-        let Some(step) = child.workflow.result() else { return Ok(nothing()) };
+    async fn result(&self, child: &Child, workflow: &Workflow, end: &Rested) -> Result<Payload, Fault> {
+        let Some(step) = workflow.result() else { return Ok(nothing()) };
         if let Some(output) = end.known.kept(step) {
             return Ok(output);
         }
@@ -224,12 +240,12 @@ impl<S: Store> Shared<S> {
         Ok(read.into_iter().next().flatten().unwrap_or_else(nothing))
     }
 
-    /// Asks the other task to undo itself, once; why it does not, if it said no.
+    /// Asks the other task to undo itself; why it does not, if it said no.
     async fn ask_to_undo(&self, child: &Child) -> Result<Option<String>, Fault> {
         let Parent { task, child: id, .. } = child.parent;
         let failed = |error: steadfast_store::Error| not_asked(&error.into());
         let why = format!("task {task}, which has asked for it, is undone");
-        let asked = undo_id(id);
+        let asked = undo_id(id, child.work.number);
         let operation = Operation::new(Action::Undo, &format!("task {task}"), &why).under(asked);
         let mut waiting = self.operators.wait_for(asked);
         let message = Message { asked: Some(asked), ..Message::new(id, Request::Operate(operation).pack()) };
@@ -261,10 +277,10 @@ fn nothing() -> Payload {
     Payload::from(&b"null"[..])
 }
 
-/// Under this id a task is asked once to undo itself for its parent.
-fn undo_id(child: TaskId) -> AuditId {
+/// Under this id a task is asked to undo itself for its parent, once by each attempt.
+fn undo_id(child: TaskId, attempt: u32) -> AuditId {
     let key = IdempotencyKey::from_u128(child.as_u128());
-    AuditId::from_u128(child_id(child, key.member("undo")).as_u128())
+    AuditId::from_u128(child_id(child, key.member(&format!("undo {attempt}"))).as_u128())
 }
 
 /// The engine itself could not be asked. Under the same id it is asked again.

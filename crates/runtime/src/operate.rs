@@ -108,11 +108,7 @@ impl Operation {
     }
 
     fn check(&self, task: TaskId) -> Result<(), Error> {
-        let said = [
-            (&self.by, "nobody says who asks: give the operator a name"),
-            (&self.why, "nobody says why: it is kept for those who ask later"),
-        ];
-        if let Some((_, why)) = said.into_iter().find(|(text, _)| text.trim().is_empty()) {
+        if let Some(why) = unsaid(&self.by, &self.why) {
             let (action, why) = (self.action.name().to_owned(), why.to_owned());
             return Err(ErrorKind::Refused { task, action, why }.into());
         }
@@ -128,6 +124,15 @@ impl Operation {
         }
         Ok(())
     }
+}
+
+/// What is missing in who asks and why.
+pub(crate) fn unsaid(by: &str, why: &str) -> Option<&'static str> {
+    let said = [
+        (by, "nobody says who asks: give the operator a name"),
+        (why, "nobody says why: it is kept for those who ask later"),
+    ];
+    said.into_iter().find(|(text, _)| text.trim().is_empty()).map(|(_, missing)| missing)
 }
 
 /// Why something was not done.
@@ -185,8 +190,10 @@ impl<S: Store> Node<S> {
         let Some(change) = operation.brings.as_ref().filter(|_| operation.action == Action::Label) else {
             return Ok(());
         };
-        let count = self.labels(vec![task]).await?.remove(0).changed(Labels::read(change)).count();
-        match count > MAX_LABELS {
+        let had = self.labels(vec![task]).await?.remove(0);
+        let (before, count) = (had.count(), had.changed(Labels::read(change)).count());
+        // One that has too many from elsewhere may have fewer.
+        match count > MAX_LABELS && count > before {
             true => {
                 let message = format!("it would have {count} labels, at most {MAX_LABELS} are allowed");
                 Err(steadfast_store::Error::new(Kind::TooLarge, message).into())

@@ -82,3 +82,30 @@ async fn labels_that_make_no_sense_or_are_too_many_are_refused() {
     assert!(refused.to_string().contains("the value of label `7`"), "{refused}");
     engine.shut_down().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_that_are_given_at_the_same_time_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in ["memory:".to_owned(), format!("sqlite:{}", folder.path().join("pay.db").display())] {
+        let flow = flow();
+        let engine = Engine::builder(&address).workflow(&flow).start().await.unwrap();
+        let task = engine.submit(&flow, &7).label("gone", "x").await.unwrap();
+        task.outcome().await.unwrap();
+        let mut asking = tokio::task::JoinSet::new();
+        for number in 0..MAX_LABELS {
+            let (ann, id) = (engine.operator("ann"), task.id());
+            asking.spawn(async move {
+                match number {
+                    0 => ann.unlabel(id, "gone").because("it is over").await,
+                    _ => ann.label(id, &format!("n{number}"), "y").because("all at once").await,
+                }
+            });
+        }
+        asking.join_all().await.into_iter().for_each(|done| done.unwrap());
+        let found = engine.tasks().label("n7", "y").await.unwrap().tasks;
+        assert_eq!(found[0].labels.count(), MAX_LABELS - 1, "{:?}", found[0].labels);
+        assert_eq!(found[0].labels.get("gone"), None);
+        drop(task);
+        engine.shut_down().await.unwrap();
+    }
+}

@@ -59,6 +59,13 @@ impl Labels {
         self
     }
 
+    /// One change after another, as one.
+    #[must_use]
+    pub fn followed_by(mut self, change: Self) -> Self {
+        self.0.extend(change.0);
+        self
+    }
+
     /// As they are stored.
     #[must_use]
     pub fn pack(&self) -> Payload {
@@ -114,6 +121,9 @@ mod tests {
             had.changed(labels(&[("team", Some("bank")), ("case", None), ("none", None), ("new", Some(""))]));
         assert_eq!(now.iter().collect::<Vec<_>>(), [("new", ""), ("team", "bank")]);
         assert_eq!((now.get("team"), now.get("case"), now.count()), (Some("bank"), None, 2));
+        let both = labels(&[("a", Some("1")), ("b", Some("1"))])
+            .followed_by(labels(&[("b", None), ("c", Some("2"))]));
+        assert_eq!(both, labels(&[("a", Some("1")), ("b", None), ("c", Some("2"))]));
     }
 
     #[test]

@@ -79,6 +79,15 @@ impl Draft<'_> {
         }
     }
 
+    /// Whether a step, or one of its items, may have asked for a task of which it does not know the end: who does without the step would
+    /// leave that one behind.
+    pub(super) fn may_have_child(&self, id: StepId) -> bool {
+        let may =
+            |id: StepId| self.record(id).may_have_happened && self.record(id).state != StepState::Completed;
+        let items = self.head().fan(id).is_some_and(|fan| fan.items().any(may));
+        self.definition.step(id).asks_for().is_some() && (items || may(id))
+    }
+
     /// Whether a step waits for a task that goes on.
     pub(super) fn has_child(&self, id: StepId) -> bool {
         let has = |id: StepId| {

@@ -119,7 +119,7 @@ impl Draft<'_> {
         if self.record(id).state == StepState::Pending && !(begun && self.is_unlocked(id)) {
             return Err(Ignored::NotItsTurn);
         }
-        if self.has_child(id) {
+        if self.may_have_child(id) {
             return Err(Ignored::ChildGoesOn);
         }
         self.take_up();

@@ -4,7 +4,8 @@
 mod drive;
 mod record;
 
-use steadfast_store::{AuditId, Bulk, PutBulk, Store, TaskId};
+use steadfast_engine::Action;
+use steadfast_store::{AuditId, Bulk, MAX_REASON, PutBulk, Store, TaskId};
 
 pub(crate) use drive::watch;
 pub use record::{BulkRecord, BulkState, Wanted};
@@ -12,9 +13,12 @@ pub use record::{BulkRecord, BulkState, Wanted};
 use crate::error::{Error, ErrorKind};
 use crate::find::Find;
 use crate::node::Node;
+use crate::operate::unsaid;
 
 /// How many tasks are looked for at a time.
 const PAGE: usize = 1_000;
+/// The fewest tasks a second: one in a quarter of an hour.
+const SLOWEST: f64 = 0.001;
 
 /// A bulk that is to be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +54,19 @@ impl<S: Store> Node<S> {
     pub async fn prepare_bulk(&self, new: NewBulk) -> Result<BulkStatus, Error> {
         let NewBulk { find, wanted, rate, by, why } = new;
         let id = AuditId::from_u128(uuid::Uuid::now_v7().as_u128());
-        if !(rate.is_finite() && rate > 0.0) {
-            let state = format!("a rate of {rate} tasks a second makes no sense: say how many, such as 100");
+        let bytes = by.len() + why.len();
+        let wrong = match unsaid(&by, &why) {
+            Some(missing) => Some(missing.to_owned()),
+            None if bytes > MAX_REASON => Some(format!(
+                "who asks, with the reason, has {bytes} bytes, at most {MAX_REASON} are allowed"
+            )),
+            None if !(rate.is_finite() && rate >= SLOWEST) => Some(format!(
+                "a rate of {rate} tasks a second makes no sense: say how many, such as 100, and at least {SLOWEST}"
+            )),
+            None if needs_more(&wanted) => Some(format!("`{}` cannot be asked of many tasks", wanted.name())),
+            None => None,
+        };
+        if let Some(state) = wrong {
             return Err(ErrorKind::BulkNotNow { id, state }.into());
         }
         let mut record = BulkRecord {
@@ -162,4 +177,10 @@ impl<S: Store> Node<S> {
     pub async fn bulk_tasks(&self, id: AuditId, from: u64, most: usize) -> Result<Vec<TaskId>, Error> {
         Ok(self.shared().store.bulk_tasks(id, from, most).await?)
     }
+}
+
+/// Whether it needs what a bulk does not bring, or is about a step and does not name it.
+fn needs_more(wanted: &Wanted) -> bool {
+    let whole = [Action::Pause, Action::Resume, Action::Cancel, Action::Undo];
+    matches!(wanted, Wanted::Whole(action) if !whole.contains(action) && !matches!(action, Action::Deadline(_)))
 }

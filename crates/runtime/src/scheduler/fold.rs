@@ -8,7 +8,7 @@ use std::time::Duration;
 use steadfast_engine::{
     Ask, Block, CHUNK, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
-use steadfast_store::{Audit, Guard, Hold, MailId, Payload, Store, TaskId, Write};
+use steadfast_store::{Audit, Guard, Hold, Labels, MailId, Payload, Store, TaskId, Write};
 
 use super::Inbox;
 use super::Scheduler;
@@ -40,6 +40,19 @@ pub(super) struct Folded {
     pub(super) notices: Vec<Notice>,
     /// What operators have asked for.
     pub(super) audits: Vec<Audit>,
+}
+
+impl Folded {
+    /// What is to be stored at a place, in the place of what was. Labels are changes, of which each counts.
+    fn keep(&mut self, at: StepId, output: Payload) {
+        let before =
+            self.outputs.iter().position(|(of, _)| *of == at).map(|place| self.outputs.remove(place).1);
+        let output = match before.filter(|_| at == StepId::OF_LABELS) {
+            Some(before) => Labels::read(&before).followed_by(Labels::read(&output)).pack(),
+            None => output,
+        };
+        self.outputs.push((at, output));
+    }
 }
 
 impl<S: Store> Scheduler<S> {
@@ -100,8 +113,7 @@ impl<S: Store> Scheduler<S> {
                 if at.ordinal() < 2 * MAX_STEPS {
                     owned.keep_output(at, &output);
                 }
-                folded.outputs.retain(|(of, _)| *of != at);
-                folded.outputs.push((at, output));
+                folded.keep(at, output);
             }
             if let Event::Listed { step, .. } = happening.event
                 && let Some(fan) = owned.task.head().fan(step).filter(|_| plan.ignored().is_none())

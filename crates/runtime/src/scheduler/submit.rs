@@ -65,7 +65,10 @@ impl<S: Store> Scheduler<S> {
             let _ = new.told.send(Err(ErrorKind::ShuttingDown.into()));
             return;
         }
-        if self.open >= self.shared.settings.most_open {
+        // Those that open tasks have asked for are part of them: refused, nobody could end.
+        let is_child =
+            new.extra.as_ref().is_some_and(|extra| extra.reply_to.as_ref().is_some_and(ReplyTo::is_parent));
+        if self.open >= self.shared.settings.most_open && !is_child {
             let _ = new.told.send(Err(ErrorKind::TooManyOpen { open: self.open }.into()));
             return;
         }

@@ -162,7 +162,17 @@ async fn what_is_refused_is_counted_by_its_reason() {
         refused.into_iter().collect::<Vec<_>>(),
         [("workflow `broken` has no step `nothing`".to_owned(), 30)]
     );
-    for rate in [0.0, -1.0, f64::NAN] {
+    for rate in [0.0, -1.0, f64::NAN, 1e-300] {
         assert!(node.prepare_bulk(failed(Wanted::Whole(Action::Pause), rate)).await.is_err());
+    }
+    let pause = || failed(Wanted::Whole(Action::Pause), 1.0);
+    for (new, words) in [
+        (NewBulk { why: " ".to_owned(), ..pause() }, "nobody says why"),
+        (NewBulk { by: String::new(), ..pause() }, "nobody says who asks"),
+        (NewBulk { why: "x".repeat(5_000), ..pause() }, "has 5003 bytes, at most"),
+        (failed(Wanted::Whole(Action::Label), 1.0), "`label` cannot be asked of many tasks"),
+    ] {
+        let refused = node.prepare_bulk(new).await.unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
     }
 }

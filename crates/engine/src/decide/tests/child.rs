@@ -243,6 +243,40 @@ fn while_the_other_task_goes_on_the_step_is_neither_made_again_nor_skipped() {
 }
 
 #[test]
+fn a_step_that_may_have_asked_for_a_task_is_not_skipped() {
+    let skip = |step| asked(Action::Skip { step, happened: false });
+    // Nobody knows whether it was asked for.
+    let mut run = asking();
+    run.run("a");
+    run.start("b");
+    run.fail("b", Effect::Possible, Some(run.now + s(60)));
+    let b = run.id("b");
+    assert_eq!(run.ignored(&skip(b)), Ignored::ChildGoesOn);
+    // It was given up, and items beside it were put back.
+    let failing =
+        Step::child("b", "other").on_failure(OnFailure::Error).each(Each { at_a_time: 2, tolerates: 0 });
+    let mut run = Run::new(workflow([failing]));
+    let b = run.id("b");
+    run.event(&Event::Listed { step: b, items: 2 });
+    for number in [0, 1] {
+        run.event(&Event::Granted { step: StepId::of_item(number) });
+    }
+    run.event(&Event::Answered { step: StepId::of_item(1), attempt: 1, answer: Answer::NotYet });
+    let refused = Failure { kind: Arc::from("undone"), calls: 1, effect: Effect::Refused, again: None };
+    run.event(&Event::Answered { step: StepId::of_item(0), attempt: 1, answer: Answer::Failed(refused) });
+    assert_eq!(run.task.state(), TaskState::Failed);
+    assert_eq!(run.task.step(StepId::of_item(1)).state, StepState::Pending, "it is put back");
+    assert_eq!(run.ignored(&skip(b)), Ignored::ChildGoesOn);
+    // One whose task was undone is.
+    let mut run = Run::new(workflow([Step::child("b", "other").on_failure(OnFailure::Error)]));
+    run.start("b");
+    run.fail("b", Effect::Refused, None);
+    let b = run.id("b");
+    run.event(&skip(b));
+    assert_eq!(run.task.state(), TaskState::Completed);
+}
+
+#[test]
 fn made_again_it_asks_for_another_task_unless_the_first_may_be_there() {
     let failing = || Step::child("b", "other").on_failure(OnFailure::Error);
     let mut run = Run::new(workflow([failing()]));
