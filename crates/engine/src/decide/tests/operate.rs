@@ -340,6 +340,33 @@ fn honest(world: &mut World) -> Action {
 }
 
 #[test]
+fn a_step_whose_condition_could_not_be_judged_is_judged_anew() {
+    let step = step("a").conditional().on_failure(OnFailure::Error);
+    let mut run = Run::new(workflow([step]));
+    let a = run.id("a");
+    run.event(&Event::Unjudged { step: a, why: Arc::from("no such field") });
+    assert_eq!(run.task.state(), TaskState::Failed);
+    let plan = run.event(&asked(Action::Resume));
+    assert_eq!(plan.asks(), [Ask::Condition(a)], "it was never attempted");
+    run.event(&Event::Judged { step: a, holds: true });
+    run.run("a");
+    assert_eq!(run.task.state(), TaskState::Completed);
+}
+
+#[test]
+fn a_step_that_was_done_by_other_means_is_known_to_have_happened() {
+    for (happened, state) in [(true, StepState::Completed), (false, StepState::Skipped)] {
+        let mut run = Run::new(workflow([step("a").on_failure(OnFailure::Error)]));
+        run.start("a");
+        run.fail("a", Effect::Possible, None);
+        let step = run.id("a");
+        run.event(&asked(Action::Skip { step, happened }));
+        let row = run.task.step(step);
+        assert_eq!((row.state, row.may_have_happened), (state, false));
+    }
+}
+
+#[test]
 fn labels_change_nothing_that_a_task_works_by() {
     let mut run = Run::new(pair());
     let before = run.task.clone();
