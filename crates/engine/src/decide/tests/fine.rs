@@ -157,3 +157,23 @@ fn since_when_is_part_of_what_is_told() {
     let words = run.task.why(&run.definition, run.now, &since).to_string();
     assert!(words.starts_with("`a`: the next attempt is in 26 s, it waits for 4 s so far"), "{words}");
 }
+
+#[test]
+fn a_step_behind_the_last_is_none() {
+    let mut run = Run::new(workflow([step("a")]));
+    let behind = StepId::at(1);
+    for event in [Event::Granted { step: behind }, Event::Due { step: behind }, Event::Woken { step: behind }]
+    {
+        assert_eq!(run.ignored(&event), Ignored::NoSuchStep);
+    }
+}
+
+#[test]
+fn at_its_start_time_a_task_waits_for_somebody_who_begins() {
+    let definition = workflow([step("a")]);
+    let (now, start) = (Time::from_millis(1_000), Time::from_millis(5_000));
+    let task = Task::starting_at(&definition, now, start);
+    let words = |now| task.why(&definition, now, &Since::default()).to_string();
+    assert!(words(now).starts_with("it starts in 4 s"), "{}", words(now));
+    assert!(words(start).starts_with("its start time has come"), "{}", words(start));
+}
