@@ -231,7 +231,7 @@ async fn what_nobody_acts_on_is_said_and_done_later() {
     assert!(store.audited(id).await.unwrap().is_some());
     let nobody = TaskId::from_u128(9);
     assert!(matches!(ask(&two, nobody, Action::Pause).await.unwrap_err().kind(), ErrorKind::UnknownTask(_)));
-    let long = Operation::new(Action::Pause, &"x".repeat(5_000), "");
+    let long = Operation::new(Action::Pause, &"x".repeat(4_998), "no");
     assert!(two.operate(task, long).await.unwrap_err().to_string().contains("5000 bytes"));
 }
 

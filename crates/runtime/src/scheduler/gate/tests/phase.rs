@@ -247,28 +247,6 @@ fn a_ramp_that_goes_on_waits_for_those_that_the_process_before_had() {
 }
 
 #[test]
-fn a_ramp_whose_work_is_done_stays_for_a_tenth_so_that_whoever_comes_next_is_counted() {
-    let mut world = World::new(quick(), |service| service);
-    world.goes_down();
-    world.many(1, "a");
-    world.is_back();
-    let who = loop {
-        if let Some(who) = world.serve().first().copied() {
-            break who;
-        }
-        world.pass(ms(10));
-    };
-    world.ends(who, true);
-    let mut stays = 0;
-    while world.phase() == "ramping" {
-        world.pass(ms(10));
-        stays += 10;
-        assert!(stays < 5_000, "it never ends");
-    }
-    assert!(stays >= 100, "{stays} ms");
-}
-
-#[test]
 fn without_a_ramp_all_go_through_when_the_service_is_back() {
     let mut world = World::new(quick(), |service| service.without_ramp().most_running(50));
     world.goes_down();
