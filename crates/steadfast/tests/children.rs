@@ -2,23 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::{hasty, service};
 use steadfast::resilience::clock::Clock;
-use steadfast::resilience::{Pipeline, Retry};
-use steadfast::{
-    Change, Engine, Failure, On, OnFailure, Outcome, Service, Settings, TaskId, TaskState, Workflow,
-};
+use steadfast::{Change, Engine, Failure, On, OnFailure, Outcome, TaskId, TaskState, Workflow};
 use tokio::sync::Semaphore;
-
-fn service(name: &str) -> Service {
-    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(2);
-    let pipeline =
-        Pipeline::builder(name).clock(Clock::tokio()).no_attempt_timeout().retry(retry).no_budget();
-    Service::new(pipeline.build().unwrap())
-}
 
 /// A bank that writes down what is done and undone, and refuses some amounts.
 #[derive(Clone, Default)]
@@ -356,9 +349,7 @@ async fn a_crash_in_the_middle_of_other_tasks_asks_for_none_of_them_twice() {
     let bank = Bank { gate: Some(Arc::clone(&gate)), ..Bank::default() };
     let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
     let flow = orders(&pay, 7, 0);
-    let mut settings = Settings::default();
-    settings.grace = Duration::from_millis(1);
-    let build = || Engine::builder(&address).settings(settings.clone()).workflow(&flow);
+    let build = || Engine::builder(&address).settings(hasty()).workflow(&flow);
     let mut task = None;
     for round in 1..=4 {
         let engine = build().start().await.unwrap();
@@ -382,5 +373,84 @@ async fn a_crash_in_the_middle_of_other_tasks_asks_for_none_of_them_twice() {
     assert!(bank.charged().iter().all(|times| *times == 1), "{:?}", bank.charged());
     let report = engine.verify().await.unwrap();
     assert!(report.is_sound(), "{report}");
+    engine.shut_down().await.unwrap();
+}
+
+/// `pay` in a version that gives back what its first or its second step gives.
+fn versioned(version: u32, second: bool, gate: &Arc<Semaphore>) -> Workflow<u32, u32> {
+    let gate = Arc::clone(gate);
+    let mut flow = Workflow::<u32>::builder("pay").version(version);
+    let first = flow.step("first", &service("bank"), move |_| {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.acquire().await.unwrap().forget();
+            Ok::<_, Failure>(1)
+        }
+    });
+    let first = first.nothing_to_undo().add();
+    let last = flow.step("last", &service("bank"), |cx| async move { Ok::<_, Failure>(cx.input * 10) });
+    let last = last.after(first).nothing_to_undo().add();
+    flow.returns(if second { last } else { first }).unwrap()
+}
+
+/// A parent whose program has a newer version by now: what the child gave back is what its own version says.
+#[tokio::test]
+async fn a_child_of_an_older_version_gives_back_what_that_version_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("sqlite:{}", folder.path().join("order.db").display());
+    let (bank, gate) = (Bank::default(), Arc::new(Semaphore::new(0)));
+    let (old, new) = (versioned(1, true, &gate), versioned(2, false, &gate));
+    let (before, after) = (order(&bank, &old, OnFailure::Undo), order(&bank, &new, OnFailure::Undo));
+    let engine = Engine::builder(&address).settings(hasty()).workflow(&before).start().await.unwrap();
+    let task = engine.submit(&before, &4).await.unwrap().id();
+    while engine.tasks().parent(task).await.unwrap().tasks.is_empty() {
+        Clock::tokio().sleep(Duration::from_millis(5)).await;
+    }
+    engine.shut_down().await.unwrap();
+    gate.add_permits(10);
+    let builder = Engine::builder(&address).settings(hasty()).workflow(&after).workflow(&old);
+    let engine = builder.start().await.unwrap();
+    let task = engine.task(&after, task).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    drop(task);
+    engine.shut_down().await.unwrap();
+}
+
+/// One of its steps has failed and another still runs: it cannot be undone just then, and is as soon as it can.
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_about_to_fail_is_undone_when_it_has() {
+    let mut flow = Workflow::<u32>::builder("pay");
+    let broken =
+        flow.step("broken", &service("bank"), |_| async { Err::<(), _>(Failure::terminal("no", "never")) });
+    broken.on_failure(OnFailure::Error).nothing_to_undo().add();
+    let slow = flow.step("slow", &service("bank"), |_| async {
+        Clock::tokio().sleep(Duration::from_secs(20)).await;
+        Ok::<_, Failure>(1)
+    });
+    let slow = slow.nothing_to_undo().add();
+    let pay = flow.returns(slow).unwrap();
+    let bank = Bank::default();
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    Clock::tokio().sleep(Duration::from_secs(5)).await;
+    task.cancel("ann", "changed her mind").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    assert_eq!(bank.book(), ["reserved 4", "freed 4"]);
+    engine.shut_down().await.unwrap();
+}
+
+/// As many tasks are open as may be: what they ask for is a part of them.
+#[tokio::test(start_paused = true)]
+async fn children_are_not_refused_where_no_more_tasks_may_be_open() {
+    let bank = Bank::default();
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let mut settings = hasty();
+    settings.most_open = 1;
+    let builder = Engine::builder("memory:").clock(Clock::tokio()).settings(settings).workflow(&order);
+    let engine = builder.start().await.unwrap();
+    let task = engine.submit(&order, &4).await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
     engine.shut_down().await.unwrap();
 }

@@ -2,22 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::{hasty, service};
 use steadfast::resilience::clock::Clock;
-use steadfast::resilience::{Pipeline, Retry};
-use steadfast::{Engine, Failure, Outcome, Service, Settings, StepState, TaskState, Workflow};
+use steadfast::{Engine, Failure, Outcome, StepState, TaskState, Workflow};
 use tokio::sync::Semaphore;
-
-fn service(name: &str) -> Service {
-    let retry = Retry::fixed(Duration::from_millis(100)).max_retries(2);
-    let pipeline =
-        Pipeline::builder(name).clock(Clock::tokio()).no_attempt_timeout().retry(retry).no_budget();
-    Service::new(pipeline.build().unwrap())
-}
 
 /// A service that writes down what is done and undone, by key, and fails for some.
 #[derive(Clone, Default)]
@@ -197,9 +192,7 @@ async fn a_crash_in_the_middle_of_a_list_costs_only_what_ran() {
     let gate = Arc::new(Semaphore::new(0));
     let booked = Booked { gate: Some(Arc::clone(&gate)), ..Booked::default() };
     let flow = trip(&booked, 3, 0);
-    let mut settings = Settings::default();
-    settings.grace = Duration::from_millis(1);
-    let build = || Engine::builder(&address).settings(settings.clone()).workflow(&flow);
+    let build = || Engine::builder(&address).settings(hasty()).workflow(&flow);
     let engine = build().start().await.unwrap();
     let task = engine.submit(&flow, &150).await.unwrap().id();
     let mut events = engine.events();
@@ -226,9 +219,7 @@ async fn a_task_in_the_middle_of_its_list_goes_on_in_another_store() {
     let gate = Arc::new(Semaphore::new(0));
     let booked = Booked { gate: Some(Arc::clone(&gate)), ..Booked::default() };
     let flow = trip(&booked, 3, 0);
-    let mut settings = Settings::default();
-    settings.grace = Duration::from_millis(1);
-    let build = |address: &str| Engine::builder(address).settings(settings.clone()).workflow(&flow);
+    let build = |address: &str| Engine::builder(address).settings(hasty()).workflow(&flow);
     let here = build("memory:").start().await.unwrap();
     let mut events = here.events();
     let task = here.submit(&flow, &150).await.unwrap().id();

@@ -81,15 +81,21 @@ async fn what_a_group_is_made_for_holds_for_all_in_it() {
     }
 }
 
-#[test]
-fn a_steps_own_condition_counts_beside_the_groups() {
-    let mut flow = Workflow::<u32>::builder("trip");
-    let (_, only) = flow.group().when(|seen| seen.input > 0).steps(|flow| {
-        let step = flow.step("a", &Service::standard("desk"), |_| async { Ok::<_, Failure>(()) });
-        step.when(|seen| seen.input < 10).nothing_to_undo().add()
-    });
-    let trip = flow.returns(only).unwrap();
-    assert!(trip.definition().steps()[0].is_conditional());
+#[tokio::test]
+async fn a_steps_own_condition_counts_beside_the_groups() {
+    for (group, own, runs) in [(true, true, true), (true, false, false), (false, true, false)] {
+        let ran = ran(|flow, book| {
+            flow.group().when(move |_| group).steps(|flow| {
+                let book = Arc::clone(book);
+                let step = flow.step("a", &Service::standard("desk"), move |_| {
+                    book.lock().unwrap().push("a");
+                    async { Ok::<_, Failure>(()) }
+                });
+                step.when(move |_| own).nothing_to_undo().add()
+            });
+        });
+        assert_eq!(ran.await.len(), usize::from(runs), "{group} {own}");
+    }
 }
 
 #[test]

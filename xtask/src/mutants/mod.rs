@@ -28,7 +28,7 @@ const SKIPPED: [&str; 6] = [
 ];
 /// Tests that take long and say much: only those mutants meet them that the quick tests miss.
 const THOROUGH: [&str; 8] = [
-    "decide::tests::operate::every_action_in_every_state",
+    "decide::tests::actions::every_action_in_every_state",
     "decide::tests::operate::whatever_an_operator_repairs",
     "decide::tests::random::any_event_in_any_state",
     "decide::tests::random::a_thousand_random_workflows",

@@ -1,5 +1,6 @@
 //! The rules: stories told step by step, and thousands of random ones.
 
+mod actions;
 mod child;
 mod each;
 mod fine;

@@ -226,6 +226,30 @@ fn a_ramp_ends_when_nobody_waits_any_more() {
     assert_eq!((world.phase(), world.come(0, None, "a").1), ("flowing", Permit::Granted));
 }
 
+#[test]
+fn a_ramp_whose_work_is_done_stays_for_a_tenth_so_that_whoever_comes_next_is_counted() {
+    let mut world = World::new(quick(), |service| service);
+    world.goes_down();
+    // The first of them is the probe.
+    world.many(2, "a");
+    world.is_back();
+    for _ in 0..2 {
+        world.gate.fetches(1);
+        world.gate.fetched(Some(Vec::new()));
+    }
+    let served = (0..100).find_map(|_| {
+        world.pass(ms(10));
+        world.serve().first().copied()
+    });
+    world.ends(served.unwrap(), true);
+    let stays = (0..100).take_while(|_| {
+        world.pass(ms(10));
+        world.phase() == "ramping"
+    });
+    let stays = stays.count() * 10;
+    assert!((90..900).contains(&stays), "{stays} ms");
+}
+
 /// Nobody is parked, and yet a ramp that goes on waits for those whose process died with them in hand.
 #[test]
 fn a_ramp_that_goes_on_waits_for_those_that_the_process_before_had() {
