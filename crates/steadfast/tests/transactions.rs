@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -225,16 +226,23 @@ async fn a_process_that_dies_at_any_point_leaves_exactly_one_task_for_each_order
 }
 
 /// The engine is killed while it takes in what is handed in, again and again: each becomes one task.
+/// Twice for each file: a step that ran in three processes that died is stopped, and here any may have run in each.
 #[tokio::test]
 async fn an_engine_that_is_killed_while_it_takes_submissions_takes_each_once() {
+    for kills in [[1, 8], [15, 2], [22, 29]] {
+        killed_after(kills).await;
+    }
+}
+
+/// With 40 submissions before each kill, which comes after so many calls.
+async fn killed_after(kills: [usize; 2]) {
     const EACH: u32 = 40;
     let (folder, calls) = (tempfile::tempdir().unwrap(), Arc::new(AtomicU32::new(0)));
     let (path, workflow) = (file(&folder), counted(&calls));
     start(&path, &workflow, Settings::default()).await.shut_down().await.unwrap();
     let connection = connect(&path);
-    let (mut number, mut keys) =
-        (0_u32, std::collections::BTreeMap::<u32, std::collections::BTreeSet<String>>::new());
-    for round in 0..5_usize {
+    let (mut number, mut keys) = (0_u32, BTreeMap::<u32, BTreeSet<String>>::new());
+    for after in kills {
         let mut engine = child(&path, "engine");
         let mut lines = BufReader::new(engine.stdout.take().unwrap()).lines().map_while(Result::ok);
         lines.find(|line| line.ends_with("started")).unwrap();
@@ -247,20 +255,19 @@ async fn an_engine_that_is_killed_while_it_takes_submissions_takes_each_once() {
                 .unwrap();
             connection.execute_batch("COMMIT").unwrap();
         }
-        // In the midst of it: after a few calls, more of them each round.
         let mut note = |line: String| {
             let mut words = line.split(' ').skip_while(|word| *word != "call").skip(1);
             if let (Some(of), Some(key)) = (words.next(), words.next()) {
                 keys.entry(of.parse().unwrap()).or_default().insert(key.to_owned());
             }
         };
-        lines.by_ref().take(1 + round * 7).for_each(&mut note);
+        lines.by_ref().take(after).for_each(&mut note);
         engine.kill().unwrap();
         lines.for_each(&mut note);
         engine.wait().unwrap();
     }
     let engine = start(&path, &workflow, Settings::default()).await;
-    for number in 1..=EACH * 5 {
+    for number in 1..=number {
         let task = engine.handed_in(&workflow, TaskId::from_u128(u128::from(number))).await.unwrap();
         assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(number * 10));
     }
@@ -270,7 +277,7 @@ async fn an_engine_that_is_killed_while_it_takes_submissions_takes_each_once() {
     );
     let tasks: i64 =
         connection.query_row("SELECT count(*) FROM steadfast_tasks", [], |row| row.get(0)).unwrap();
-    assert_eq!((tasks, orders(&path)), (i64::from(EACH * 5), i64::from(EACH * 5)));
+    assert_eq!((tasks, orders(&path)), (i64::from(number), i64::from(number)));
     engine.shut_down().await.unwrap();
 }
 

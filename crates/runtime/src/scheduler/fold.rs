@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Ask, Block, CHUNK, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
+    Ask, CHUNK, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
 };
 use steadfast_store::{Audit, Guard, Hold, Labels, MailId, Payload, Store, TaskId, Write};
 
@@ -22,8 +22,6 @@ use crate::workflow::Known;
 
 /// How long a task is put away that cannot go on.
 const PUT_AWAY: Duration = Duration::from_secs(60);
-/// How long a step waits that has to run apart from another.
-const SUSPECT_WAITS: Duration = Duration::from_secs(2);
 
 /// What a fold has come to.
 #[derive(Default)]
@@ -179,7 +177,7 @@ impl<S: Store> Scheduler<S> {
             },
             Ask::Permit(_) if self.is_stopping() => {}
             Ask::Permit(step) if self.must_run_apart(id, owned, step) => {
-                owned.waiting.push_front(self.runs_later(step));
+                owned.waiting.push_front(self.runs_later(id, step));
             }
             Ask::Permit(step) => {
                 if let Some(event) = self.ask_for_place(id, owned, step) {
@@ -187,33 +185,6 @@ impl<S: Store> Scheduler<S> {
                 }
             }
         }
-    }
-
-    /// Whether a process died under a step so often that it runs only when no other such step does. If none does, this one
-    /// has its turn.
-    pub(super) fn must_run_apart(&mut self, id: TaskId, owned: &Owned, step: StepId) -> bool {
-        if !owned.task.step(step).is_suspect() {
-            return false;
-        }
-        let busy = |task: &TaskId| {
-            let writing = |owned: &Owned| owned.is_saving() || !owned.waiting.is_empty();
-            self.owned.get(task).is_some_and(writing)
-        };
-        let other = self.suspect.filter(|other| *other != (id, step));
-        let beside = |other: &StepId| owned.task.step(*other).complete_by.is_some();
-        let waits = other.is_some_and(|other| {
-            self.flight.contains_key(&other) || busy(&other.0) || other.0 == id && beside(&other.1)
-        });
-        if !waits {
-            self.suspect = Some((id, step));
-        }
-        waits
-    }
-
-    /// What a step is told that has to run apart from another.
-    pub(super) fn runs_later(&self, step: StepId) -> Happening {
-        let until = Some(self.shared.now() + SUSPECT_WAITS);
-        Happening::of(Event::Refused { step, block: Block::Suspect, until })
     }
 
     /// A condition or a time was evaluated that needed reading, or a signal was read.

@@ -4,6 +4,7 @@
 //! attempts are dispatched. A write that is refused means that somebody else has the task: it is dropped. A write of which
 //! nobody knows what became is read back before anything else happens to its task.
 
+mod apart;
 mod asked;
 mod claim;
 mod doubt;
@@ -108,8 +109,7 @@ pub(crate) struct Scheduler<S> {
     out: save::Out,
     asked: Asked,
     claiming: claim::Claiming,
-    /// The last step that was let run though the process had died under it twice: one at a time.
-    suspect: Option<(TaskId, StepId)>,
+    apart: apart::Apart,
     /// Tasks that are open in the store, as far as this node knows.
     open: u64,
     /// Who is told when it has stopped; nobody while it does not stop.
@@ -154,7 +154,7 @@ impl<S: Store> Scheduler<S> {
             out: save::Out::default(),
             asked: Asked::default(),
             claiming: claim::Claiming::default(),
-            suspect: None,
+            apart: apart::Apart::default(),
             open,
             stopping: Vec::new(),
             cut_off: None,
@@ -214,6 +214,9 @@ impl<S: Store> Scheduler<S> {
             }
             self.tend_gates();
             self.go_on();
+            while self.next_apart() {
+                self.go_on();
+            }
             self.claim_more();
             self.send();
             self.publish();

@@ -143,7 +143,7 @@ impl<S: Store> Scheduler<S> {
                 if apart {
                     self.free_place(service, task, step);
                 }
-                owned.waiting.push_back(if apart { self.runs_later(step) } else { granted });
+                owned.waiting.push_back(if apart { self.runs_later(task, step) } else { granted });
                 self.owned.insert(task, owned);
                 self.dirty.insert(task);
             } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {

@@ -111,6 +111,33 @@ async fn suspects_run_apart_wherever_they_come_from() {
     }
 }
 
+/// Each that has to run apart has its turn as soon as the one before has ended, however many they are.
+#[tokio::test(start_paused = true)]
+async fn many_suspects_run_one_right_after_another() {
+    let takes = always(Act::Take(Duration::from_millis(200)));
+    let (workflow, books) = Flow::new("many").step(step("a"), service("svc"), takes).build();
+    let store = memory();
+    let mut node = node_with(store.clone(), &workflow, quick()).await;
+    let tasks = submit_many(&node, &workflow, 50).await;
+    for deaths in 1..=2 {
+        while books.calls("a") < 50 * deaths {
+            sleep(Duration::from_millis(10)).await;
+        }
+        drop(node);
+        sleep(s(3)).await;
+        node = node_with(store.clone(), &workflow, quick()).await;
+    }
+    let began = Clock::tokio().now();
+    for task in tasks {
+        let ended = node.at_rest(task).await.unwrap();
+        assert_eq!((state(&ended), ended.task.steps()[0].owner_deaths), (TaskState::Completed, 2));
+        // Asked, let go, begun, ended: nobody asks again and again.
+        assert!(ended.revision < 20, "{} writes", ended.revision);
+    }
+    let took = Clock::tokio().now().since(began);
+    assert!(took >= s(10) && took < s(14), "50 of them, 0.2 s each: {took:?}");
+}
+
 /// Steps that waited in line for their service run apart too.
 #[tokio::test(start_paused = true)]
 async fn suspects_that_waited_in_line_run_apart() {
