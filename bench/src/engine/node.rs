@@ -313,6 +313,10 @@ impl Bulks for Counted {
         self.counted().bulks(most)
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Told<Vec<Bulk>>> + Send {
+        self.counted().bulks_under_way(most)
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Told<Option<Bulk>>> + Send {
         self.counted().bulk(id)
     }

@@ -162,6 +162,8 @@ pub enum Ignored {
     UndoNotStuck,
     /// The task that the step has asked for goes on.
     ChildGoesOn,
+    /// The task was never taken: it has no steps.
+    NotTaken,
 }
 
 impl fmt::Display for Ignored {
@@ -189,6 +191,9 @@ impl fmt::Display for Ignored {
             Self::UndoNotStuck => "no undo of this step has failed",
             Self::ChildGoesOn => {
                 "the task that the step has asked for has not ended: repair it, or have it undone, first"
+            }
+            Self::NotTaken => {
+                "it could not be taken, and nothing of it was begun: submit it anew, and close it by undo"
             }
         })
     }

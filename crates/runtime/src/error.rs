@@ -39,6 +39,12 @@ pub enum ErrorKind {
     /// There is no such task.
     #[error("there is no task {0}")]
     UnknownTask(TaskId),
+    /// Nothing was handed in under this id, or another task has the key.
+    #[error(
+        "no task has id {0}, and nothing was handed in under it: the transaction was not committed; or its key was used \
+         before, and the task of then is found by that key"
+    )]
+    NotHandedIn(TaskId),
     /// The key was used before, for another input.
     #[error("the key was used for another input, by task {0}: use a key for one submission only")]
     OtherInput(TaskId),

@@ -20,7 +20,7 @@ use crate::node::{New, Node, Start};
 use crate::reply::{ReplyTo, Replying};
 use crate::shared::Shared;
 use crate::stats::count;
-use crate::workflow::Workflow;
+use crate::workflow::{NONE_TAKEN, Workflow};
 
 /// The most that are taken at once: they share a commit.
 const MOST_AT_ONCE: usize = 256;
@@ -196,8 +196,7 @@ fn refused<S: Store>(shared: &Shared<S>, arrival: &Arrival, task: TaskId, why: &
         namespace: short(&arrival.namespace),
         workflow,
         version: arrival.version.unwrap_or(0),
-        // Of no shape that a workflow has: nobody takes it for one of its tasks.
-        shape: 0,
+        shape: NONE_TAKEN,
         // The key stays free for a submission that makes sense.
         key: None,
         priority: arrival.priority,
@@ -242,7 +241,11 @@ impl<S: Store> Node<S> {
         loop {
             let waits = self.waits_in_inbox(task).await?;
             match self.read(task).await {
-                Err(error) if waits && matches!(error.kind(), ErrorKind::UnknownTask(_)) => {}
+                Err(error) if matches!(error.kind(), ErrorKind::UnknownTask(_)) => {
+                    if !waits {
+                        return Err(ErrorKind::NotHandedIn(task).into());
+                    }
+                }
                 read => return read,
             }
             self.shared.clock.sleep(LOOK_AGAIN).await;

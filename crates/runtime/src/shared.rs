@@ -23,7 +23,7 @@ use crate::scheduler::{Inbox, NewTask};
 use crate::settings::Settings;
 use crate::stats::{Counters, count};
 use crate::watch::Watchers;
-use crate::workflow::{Workflow, Workflows};
+use crate::workflow::{NONE_TAKEN, Workflow, Workflows};
 
 pub(crate) struct Shared<S> {
     pub(crate) store: S,
@@ -103,6 +103,15 @@ impl<S: Store> Shared<S> {
         let known = self.workflows.get(&stored.workflow, stored.version)?;
         let fits = known.shape() == stored.shape && stored.task.check(known.definition()).is_ok();
         fits.then_some(known)
+    }
+
+    /// What a stored task is worked on by: its workflow, or what closes one that was not taken.
+    pub(crate) fn worked_on_by(&self, stored: &steadfast_store::Stored) -> Option<Arc<Workflow>> {
+        let none_taken = stored.shape == NONE_TAKEN && stored.task.steps().is_empty();
+        match none_taken {
+            true => Some(Arc::new(Workflow::of_none_taken(&stored.workflow, stored.version))),
+            false => self.workflow_of(stored).cloned(),
+        }
     }
 
     /// Counts an error of the store, and tells of it.

@@ -69,6 +69,9 @@ impl fmt::Debug for Code {
     }
 }
 
+/// The shape of a task that was not taken. No workflow has it: nobody takes such a task for one of theirs.
+pub(crate) const NONE_TAKEN: u64 = 0;
+
 /// A workflow with the code of its steps.
 #[derive(Debug)]
 pub struct Workflow {
@@ -131,6 +134,21 @@ impl Workflow {
         let ancestors = definition.ids().map(|id| ancestors(&definition, id)).collect();
         let (name, shape) = (Arc::from(definition.name()), definition.shape());
         Ok(Self { definition, name, shape, steps, services, ancestors, result: None })
+    }
+
+    /// What a task is of that was not taken.
+    pub(crate) fn of_none_taken(name: &str, version: u32) -> Self {
+        let definition = Definition::of_none_taken(name, version);
+        let (steps, services, ancestors) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            definition,
+            name: Arc::from(name),
+            shape: NONE_TAKEN,
+            steps,
+            services,
+            ancestors,
+            result: None,
+        }
     }
 
     /// The step whose output is the task's.

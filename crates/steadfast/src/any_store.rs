@@ -262,6 +262,10 @@ impl Bulks for AnyStore {
         either!(self, store => store.bulks(most)).run()
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Told<Vec<Bulk>>> + Send {
+        either!(self, store => store.bulks_under_way(most)).run()
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Told<Option<Bulk>>> + Send {
         either!(self, store => store.bulk(id)).run()
     }

@@ -259,7 +259,7 @@ impl From<steadfast_runtime::Error> for Error {
         let code = match error.kind() {
             ErrorKind::Store { kind, .. } => code_of(*kind),
             ErrorKind::UnknownWorkflow { .. } => Code::UnknownWorkflow,
-            ErrorKind::UnknownTask(_) => Code::UnknownTask,
+            ErrorKind::UnknownTask(_) | ErrorKind::NotHandedIn(_) => Code::UnknownTask,
             ErrorKind::OtherInput(_) => Code::KeyReused,
             ErrorKind::Ended(_) | ErrorKind::NoReturn(_) | ErrorKind::SignalOver { .. } => Code::TooLate,
             ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,

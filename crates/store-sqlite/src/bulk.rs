@@ -12,18 +12,26 @@ fn bulk(row: &Row<'_>) -> rusqlite::Result<Bulk> {
         id: AuditId::from_u128(u128::from_be_bytes(row.get(0)?)),
         version: row.get::<_, i64>(1)?.unsigned_abs(),
         tasks: row.get::<_, i64>(2)?.unsigned_abs(),
-        body: Payload::from(row.get::<_, Vec<u8>>(3)?),
+        under_way: row.get(3)?,
+        body: Payload::from(row.get::<_, Vec<u8>>(4)?),
     })
 }
 
 pub(crate) fn all(transaction: &Connection, most: usize) -> rusqlite::Result<Vec<Bulk>> {
-    let sql = "SELECT id, version, tasks, body FROM steadfast_bulks ORDER BY id DESC LIMIT ?";
+    let sql = "SELECT id, version, tasks, under_way, body FROM steadfast_bulks ORDER BY id DESC LIMIT ?";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    transaction.prepare_cached(sql)?.query_map([most], bulk)?.collect()
+}
+
+/// The oldest first.
+pub(crate) fn under_way(transaction: &Connection, most: usize) -> rusqlite::Result<Vec<Bulk>> {
+    let sql = "SELECT id, version, tasks, under_way, body FROM steadfast_bulks WHERE under_way = 1 ORDER BY id LIMIT ?";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     transaction.prepare_cached(sql)?.query_map([most], bulk)?.collect()
 }
 
 pub(crate) fn one(transaction: &Connection, of: AuditId) -> rusqlite::Result<Option<Bulk>> {
-    let sql = "SELECT id, version, tasks, body FROM steadfast_bulks WHERE id = ?";
+    let sql = "SELECT id, version, tasks, under_way, body FROM steadfast_bulks WHERE id = ?";
     transaction.prepare_cached(sql)?.query_row([id(of.as_u128())], bulk).optional()
 }
 
@@ -40,9 +48,10 @@ pub(crate) fn put(transaction: &Connection, new: &Bulk, more: &[TaskId]) -> rusq
         transaction.prepare_cached(sql)?.execute(params![key, number(place), id(task.as_u128())])?;
     }
     let tasks = before + u64::try_from(more.len()).unwrap_or(u64::MAX);
-    let sql = "INSERT INTO steadfast_bulks (id, version, tasks, body) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT (id) DO UPDATE SET version = ?2, tasks = ?3, body = ?4";
-    transaction.prepare_cached(sql)?.execute(params![key, number(version), number(tasks), &*new.body])?;
+    let sql = "INSERT INTO steadfast_bulks (id, version, tasks, under_way, body) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET version = ?2, tasks = ?3, under_way = ?4, body = ?5";
+    let row = params![key, number(version), number(tasks), new.under_way, &*new.body];
+    transaction.prepare_cached(sql)?.execute(row)?;
     Ok(PutBulk::Done(version))
 }
 

@@ -313,6 +313,10 @@ impl Bulks for Sqlite {
         self.inner.reader.read(|transaction| bulk::all(transaction, most))
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.inner.reader.read(|transaction| bulk::under_way(transaction, most))
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
         self.inner.reader.read(|transaction| bulk::one(transaction, id))
     }

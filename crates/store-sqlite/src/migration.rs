@@ -8,7 +8,7 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, each with its number.
-pub(crate) const MIGRATIONS: [(u32, &str); 11] = [
+pub(crate) const MIGRATIONS: [(u32, &str); 12] = [
     (1, include_str!("../migrations/0001.sql")),
     (2, include_str!("../migrations/0002.sql")),
     (3, include_str!("../migrations/0003.sql")),
@@ -20,6 +20,7 @@ pub(crate) const MIGRATIONS: [(u32, &str); 11] = [
     (12, include_str!("../migrations/0012.sql")),
     (13, include_str!("../migrations/0013.sql")),
     (14, include_str!("../migrations/0014.sql")),
+    (15, include_str!("../migrations/0015.sql")),
 ];
 /// The last of them.
 const LAST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].0;

@@ -17,6 +17,8 @@ pub struct Bulk {
     pub version: u64,
     /// How many tasks it has.
     pub tasks: u64,
+    /// Whether somebody has to see to it.
+    pub under_way: bool,
     /// What is asked, and how far it has come; the store does not look into it.
     pub body: Payload,
 }

@@ -257,6 +257,9 @@ pub trait Bulks {
     /// The newest of them, at most so many.
     fn bulks(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send;
 
+    /// Those that are under way, at most so many, the oldest first.
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send;
+
     /// The one of this id, if there is one.
     fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send;
 

@@ -13,6 +13,11 @@ use crate::time::Time;
 impl Draft<'_> {
     /// Does what an operator asks for, or says why not.
     pub(super) fn asked(&mut self, action: Action, by: &Arc<str>, why: &Arc<str>) -> Followed {
+        let is_failed = self.head().state == TaskState::Failed;
+        if self.definition.steps().is_empty() && is_failed && !matches!(action, Action::Undo | Action::Label)
+        {
+            return Err(Ignored::NotTaken);
+        }
         if action.step().is_some_and(|step| step.ordinal() >= self.definition.steps().len()) {
             return Err(Ignored::NoSuchStep);
         }

@@ -101,6 +101,13 @@ impl Definition {
         Builder::new(name.into())
     }
 
+    /// What a task is of that was not taken: it has no steps, and can only be closed.
+    #[must_use]
+    pub fn of_none_taken(name: &str, version: u32) -> Self {
+        let name = name.to_owned();
+        Self { name, version, complete_within: None, steps: vec![], before: vec![], dependents: vec![] }
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {

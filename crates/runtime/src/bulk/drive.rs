@@ -1,9 +1,11 @@
 //! The loop that asks the tasks of a bulk.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use steadfast_resilience::clock::Moment;
 use steadfast_resilience::ramp::Ramp;
@@ -17,8 +19,9 @@ use crate::shared::Shared;
 
 /// How often it is looked for bulks that another node has begun, or has left.
 const LOOKS_EVERY: Duration = Duration::from_secs(60);
-/// How many of them are looked at.
-const LOOKED_AT: usize = 100;
+/// How many of them are looked at, and how many one node drives at a time.
+const LOOKED_AT: usize = 1_000;
+const AT_A_TIME: usize = 16;
 /// How often it is written down how far one has come, and how long its node is taken to be at it.
 const SAVES_EVERY: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(15);
@@ -27,30 +30,42 @@ const AT_ONCE: usize = 256;
 const UNANSWERED: usize = 2_048;
 /// How soon it is looked again for turns and answers.
 const SOON: Duration = Duration::from_millis(20);
+/// After so long it is looked whether nobody answers since nobody knows the workflow.
+const NOBODY_ANSWERS: Duration = Duration::from_secs(30);
 /// How often the log is asked for an answer that may come from another node.
 const ASKS_AGAIN: Duration = Duration::from_secs(1);
 /// After a store that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Drives bulks until it is dropped.
+/// Drives bulks until it is dropped, several at a time: a slow one holds nobody up.
 pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
+    let (mut at_work, mut drivers) = (HashSet::new(), FuturesUnordered::new());
     loop {
         let mut rest = LOOKS_EVERY;
-        match shared.store.bulks(LOOKED_AT).await {
-            // The oldest first.
+        match shared.store.bulks_under_way(LOOKED_AT).await {
             Ok(bulks) => {
-                for bulk in bulks.into_iter().rev() {
+                for bulk in bulks.into_iter().filter(|bulk| !at_work.contains(&bulk.id)).collect::<Vec<_>>() {
                     // Whoever is at it may die over it.
                     let held = BulkRecord::unpack(&bulk.body).and_then(|record| record.held_until());
                     rest = held.map_or(rest, |until| rest.min(until.since(shared.now()).max(SAVES_EVERY)));
-                    if let Some(driver) = Driver::new(&shared, bulk) {
-                        driver.run().await;
+                    let id = bulk.id;
+                    if at_work.len() < AT_A_TIME
+                        && let Some(driver) = Driver::new(&shared, bulk)
+                    {
+                        at_work.insert(id);
+                        drivers.push(async move {
+                            driver.run().await;
+                            id
+                        });
                     }
                 }
             }
             Err(error) => shared.store_failed("bulks could not be read", &error),
         }
         tokio::select! {
+            Some(over) = drivers.next() => {
+                at_work.remove(&over);
+            }
             () = shared.bulks.notified() => {}
             () = shared.clock.sleep(rest) => {}
         }
@@ -60,9 +75,12 @@ pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
 /// A task that was asked.
 struct Asked<'s> {
     id: AuditId,
+    task: TaskId,
     waiting: Option<Waiting<'s>>,
     /// When the log is asked what became of it.
     look_at: Moment,
+    /// When it is looked whether anybody can answer.
+    doubt_at: Moment,
     /// Why it was refused, or that it was not.
     became: Option<Option<String>>,
 }
@@ -145,14 +163,16 @@ impl<'s, S: Store> Driver<'s, S> {
         for ((place, task), order) in (first..).zip(&tasks).zip(orders) {
             let id = AuditId::from_u128(self.bulk.id.as_u128().wrapping_add(u128::from(place) + 1));
             let waiting = order.is_ok().then(|| self.shared.operators.wait_for(id));
-            let look_at = self.shared.clock.now() + ASKS_AGAIN;
+            let now = self.shared.clock.now();
+            let (look_at, doubt_at) = (now + ASKS_AGAIN, now + NOBODY_ANSWERS);
+            let new = Asked { id, task: *task, waiting, look_at, doubt_at, became: None };
             match order {
                 Ok(operation) => {
                     let body = Request::Operate(operation.under(id)).pack();
                     messages.push(Message { asked: Some(id), ..Message::new(*task, body) });
-                    asked.push(Asked { id, waiting, look_at, became: None });
+                    asked.push(new);
                 }
-                Err(why) => asked.push(Asked { id, waiting, look_at, became: Some(Some(why)) }),
+                Err(why) => asked.push(Asked { became: Some(Some(why)), ..new }),
             }
         }
         let posted = self.shared.store.post(messages).await?;
@@ -207,6 +227,10 @@ impl<'s, S: Store> Driver<'s, S> {
                 asked.look_at = now + ASKS_AGAIN;
                 let audited = self.shared.store.audited(asked.id).await?;
                 asked.became = audited.map(|entry| entry.audit.refused.as_deref().map(str::to_owned));
+                if asked.became.is_none() && now >= asked.doubt_at {
+                    asked.doubt_at = now + NOBODY_ANSWERS;
+                    asked.became = self.shared.nobody_knows(asked.task).await?.map(Some);
+                }
             }
         }
         while self.asked.front().is_some_and(|asked| asked.became.is_some()) {
@@ -226,7 +250,7 @@ impl<'s, S: Store> Driver<'s, S> {
 
     async fn put(&mut self) -> bool {
         loop {
-            let bulk = Bulk { body: self.record.pack(), ..self.bulk.clone() };
+            let bulk = self.record.written_to(&self.bulk);
             match self.shared.store.put_bulk(bulk, Vec::new()).await {
                 Ok(PutBulk::Done(version)) => {
                     self.bulk.version = version;
@@ -260,7 +284,7 @@ impl<'s, S: Store> Driver<'s, S> {
         let own = record.driver.is_none_or(|(driver, _)| driver == node.as_u128());
         if own && record.state == BulkState::Stopped {
             (self.record.state, self.record.driver) = (BulkState::Stopped, None);
-            let stopped = Bulk { body: self.record.pack(), ..bulk };
+            let stopped = self.record.written_to(&bulk);
             if let Err(error) = self.shared.store.put_bulk(stopped, Vec::new()).await {
                 self.shared.store_failed("how far a bulk has come could not be written", &error);
             }
@@ -295,5 +319,19 @@ impl<'s, S: Store> Driver<'s, S> {
         }
         (self.record.state, self.record.driver) = (BulkState::Over, None);
         self.put().await;
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Why a task answers to nobody: it is not there any more, or nobody has known its workflow for long.
+    async fn nobody_knows(&self, task: TaskId) -> Result<Option<String>, Error> {
+        Ok(match self.store.read(vec![task]).await?.pop().flatten() {
+            None => Some("there is no such task".to_owned()),
+            Some(stored) if self.worked_on_by(&stored).is_none() => Some(format!(
+                "it is stored and will be acted on, but no program that runs knows workflow `{}` version {}",
+                stored.workflow, stored.version
+            )),
+            Some(_) => None,
+        })
     }
 }

@@ -81,7 +81,7 @@ impl<S: Store> Node<S> {
             refused: Default::default(),
             driver: None,
         };
-        let mut bulk = Bulk { id, version: 0, tasks: 0, body: record.pack() };
+        let mut bulk = Bulk { id, version: 0, tasks: 0, under_way: false, body: record.pack() };
         let mut behind = None;
         loop {
             let found = self.find(&find, behind, PAGE).await?;
@@ -134,7 +134,8 @@ impl<S: Store> Node<S> {
                 return Ok(());
             }
             record.state = to;
-            let put = self.shared().store.put_bulk(Bulk { body: record.pack(), ..bulk }, Vec::new()).await?;
+            let bulk = record.written_to(&bulk);
+            let put = self.shared().store.put_bulk(bulk, Vec::new()).await?;
             if let PutBulk::Done(_) = put {
                 self.shared().bulks.notify_one();
                 return Ok(());

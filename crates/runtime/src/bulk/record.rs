@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use steadfast_engine::{Action, Definition, Time};
-use steadfast_store::{NodeId, Payload};
+use steadfast_store::{Bulk, NodeId, Payload};
 
 /// What is asked of each task. Steps go by their names: tasks may be of several workflows and versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +126,11 @@ impl BulkRecord {
     pub(super) fn pack(&self) -> Payload {
         // Writing into memory fails for no value of these types.
         serde_json::to_vec(self).map(Payload::from).unwrap_or_default()
+    }
+
+    /// A bulk with this as what it says.
+    pub(super) fn written_to(&self, bulk: &Bulk) -> Bulk {
+        Bulk { under_way: self.state == BulkState::Running, body: self.pack(), ..*bulk }
     }
 
     pub(super) fn unpack(body: &[u8]) -> Option<Self> {

@@ -98,7 +98,7 @@ impl<S: Store> Scheduler<S> {
         if self.owned.get(&id).is_some_and(|held| held.epoch >= stored.epoch) {
             return Some(());
         }
-        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else {
+        let Some(workflow) = self.shared.worked_on_by(&stored) else {
             self.unknown(&stored);
             return None;
         };

@@ -115,8 +115,8 @@ impl<S: Store> Scheduler<S> {
         let mine = stored.owner == Some(self.shared.lease.node())
             && doubt.epoch.is_none_or(|epoch| epoch == stored.epoch)
             && (!at_rest || mail.iter().any(|mail| mail.task == id));
-        if at_rest && let Some(workflow) = self.shared.workflow_of(&stored) {
-            self.shared.watchers.written(id, workflow, (&stored.task, None), &[], true);
+        if at_rest && let Some(workflow) = self.shared.worked_on_by(&stored) {
+            self.shared.watchers.written(id, &workflow, (&stored.task, None), &[], true);
             // What was told with it may have been stored too.
             self.shared.outbox.wake();
             self.shared.replies.changed();
@@ -127,7 +127,7 @@ impl<S: Store> Scheduler<S> {
             }
             return;
         }
-        let Some(workflow) = self.shared.workflow_of(&stored).cloned() else { return self.unknown(&stored) };
+        let Some(workflow) = self.shared.worked_on_by(&stored) else { return self.unknown(&stored) };
         let mut owned = Owned::new(workflow, stored).replying(reply.as_ref());
         let now = self.shared.now();
         mail.iter().filter(|mail| mail.task == id).for_each(|mail| owned.take_in(mail));

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::flaky::Flaky;
 use common::*;
 use steadfast_engine::{Action, OnFailure, TaskState};
+use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{BulkState, BulkStatus, ErrorKind, Find, NewBulk, Node, Wanted, Workflow};
 use steadfast_store::{AuditId, Filter, Store, TaskId};
 
@@ -175,4 +176,62 @@ async fn what_is_refused_is_counted_by_its_reason() {
         let refused = node.prepare_bulk(new).await.unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");
     }
+}
+
+/// A slow one holds nobody up, and one is found again however many came after it.
+#[tokio::test(start_paused = true)]
+async fn bulks_go_on_beside_each_other_and_none_is_forgotten() {
+    let (workflow, _, mended) = broken();
+    let store = memory();
+    let one = node_with(store.clone(), &workflow, quick()).await;
+    fail_many(&one, &workflow, 300).await;
+    mended.store(true, Ordering::SeqCst);
+    let slow = one.prepare_bulk(failed(Wanted::Whole(Action::Resume), 0.1)).await.unwrap();
+    for _ in 0..120 {
+        one.prepare_bulk(failed(Wanted::Whole(Action::Undo), 1.0)).await.unwrap();
+    }
+    one.begin_bulk(slow.id).await.unwrap();
+    sleep(s(60)).await;
+    drop(one);
+    let two = node_with(store, &workflow, quick()).await;
+    sleep(s(100)).await;
+    let before = two.bulk(slow.id).await.unwrap().record.done;
+    let quick = two.prepare_bulk(failed(Wanted::Whole(Action::Resume), 1_000.0)).await.unwrap();
+    two.begin_bulk(quick.id).await.unwrap();
+    sleep(s(30)).await;
+    assert_eq!(two.bulk(quick.id).await.unwrap().record.state, BulkState::Over);
+    sleep(s(100)).await;
+    let after = two.bulk(slow.id).await.unwrap().record;
+    assert!(before > 0 && after.next > before && after.state == BulkState::Running, "{before}, {after:?}");
+}
+
+/// Tasks of a workflow that nobody knows do not keep a bulk from its end.
+#[tokio::test(start_paused = true)]
+async fn a_bulk_ends_though_nobody_knows_a_workflow() {
+    let (workflow, _, mended) = broken();
+    let failing = step("x").on_failure(OnFailure::Error).nothing_to_undo();
+    let (other, _) = Flow::new("other").step(failing, service("svc"), always(NO)).build();
+    let store = memory();
+    let both =
+        Node::start(store.clone(), known(&[&workflow, &other]), quick(), Clock::tokio()).await.unwrap();
+    let (known, strange) = (fail_many(&both, &workflow, 5).await, fail_many(&both, &other, 3).await);
+    both.shut_down().await.unwrap();
+    mended.store(true, Ordering::SeqCst);
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    let bulk = node.prepare_bulk(failed(Wanted::Whole(Action::Resume), 100.0)).await.unwrap();
+    assert_eq!(bulk.tasks, 8);
+    node.begin_bulk(bulk.id).await.unwrap();
+    let ended = over(&node, bulk.id).await.record;
+    let words =
+        "it is stored and will be acted on, but no program that runs knows workflow `other` version 1";
+    assert_eq!((ended.done, ended.refused.into_iter().collect::<Vec<_>>()), (5, vec![(words.to_owned(), 3)]));
+    for task in known {
+        assert_eq!(state(&node.at_rest(task).await.unwrap()), TaskState::Completed);
+    }
+    // As it was said.
+    let both =
+        Node::start(store, common::known(&[&workflow, &other]), quick(), Clock::tokio()).await.unwrap();
+    sleep(s(90)).await;
+    let log = both.audits(Some(strange[0]), None, 9).await.unwrap();
+    assert_eq!((log.len(), &*log[0].audit.action, &log[0].audit.refused), (1, "resume", &None));
 }

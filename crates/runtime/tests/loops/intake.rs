@@ -11,9 +11,9 @@ use std::time::Duration;
 use common::flaky::Flaky;
 use common::told::Told;
 use common::*;
-use steadfast_engine::TaskState;
+use steadfast_engine::{Action, StepId, TaskState};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{AlertKind, Node, Reply, ReplyTo, Says, Workflow};
+use steadfast_runtime::{AlertKind, Node, Operation, Reply, ReplyTo, Says, Workflow};
 use steadfast_store::{Arrival, ArrivalId, Intake as _, MAX_PAYLOAD, Memory, Payload, Store, TaskId};
 
 fn id(number: u128) -> TaskId {
@@ -112,7 +112,8 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
                 .any(|alert| alert.task == Some(id(number)) && alert.kind == AlertKind::TaskFailed)
         );
     }
-    assert!(node.read(id(7)).await.is_err(), "the same key and input is the first task");
+    let elsewhere = node.taken_up(id(7)).await.unwrap_err().to_string();
+    assert!(elsewhere.contains("the task of then is found by that key"), "the first task: {elsewhere}");
     assert_eq!((store.arrivals(None, 9).await.unwrap(), node.stats().not_taken), (vec![], 5));
     let failed = replies(&node).await.into_iter().filter(|reply| matches!(reply.says, Says::Failed { .. }));
     let failed: BTreeSet<_> = failed.map(|reply| reply.correlation.unwrap().to_string()).collect();
@@ -121,6 +122,38 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
     let find = steadfast_runtime::Find { reason: Some("no JSON".into()), ..Default::default() };
     let found = node.find(&find, None, 9).await;
     assert_eq!(found.unwrap().tasks.len(), 1, "operators find it by its reason");
+}
+
+/// It has no steps: an operator labels it, and closes it by undo; who asks for more is told what to do.
+#[tokio::test(start_paused = true)]
+async fn what_was_not_taken_is_closed_by_an_operator() {
+    let (workflow, _) = saga(fine(), fine());
+    let store = open();
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    store.hand_in(Arrival { workflow: Arc::from("nobody"), ..arrival(2) });
+    node.taken_up(id(2)).await.unwrap();
+    let step = StepId::at(0);
+    let retry = Action::Retry { step, edited: false, did_not_happen: false };
+    let skip = Action::Skip { step, happened: true };
+    let whole = [Action::Resume, Action::Cancel, Action::Pause, Action::Deadline(None)];
+    for action in whole.into_iter().chain([retry, skip, Action::TakeAsUndone { step }]) {
+        let refused = node.operate(id(2), Operation::new(action, "ana", "try")).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("submit it anew, and close it by undo"),
+            "{action:?}: {refused}"
+        );
+        assert_eq!(state(&node.read(id(2)).await.unwrap()), TaskState::Failed);
+    }
+    let label = Operation::new(Action::Label, "ana", "for ben");
+    let team = Payload::from(&b"team\tben\n"[..]);
+    node.operate(id(2), label.bringing(Some(team))).await.unwrap();
+    node.undo(id(2), "ana", "it was submitted anew").await.unwrap();
+    assert_eq!(state(&node.read(id(2)).await.unwrap()), TaskState::Undone);
+    assert_eq!(node.stats().owned, 0);
+    let again = node.operate(id(2), Operation::new(Action::Undo, "ana", "again")).await.unwrap_err();
+    assert!(again.to_string().contains("has ended"), "{again}");
+    let says: Vec<_> = replies(&node).await.into_iter().map(|reply| reply.says).collect();
+    assert!(matches!(says[..], [Says::Failed { .. }, Says::Undone { .. }]), "{says:?}");
 }
 
 /// The id of another task: the submission fails under an id of its own, and the other goes its way.

@@ -290,6 +290,12 @@ impl Bulks for Memory {
         ready(Ok(shelf.bulks.values().rev().take(most).map(|(bulk, _)| bulk.clone()).collect()))
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        let shelf = self.shelf();
+        let under_way = shelf.bulks.values().map(|(bulk, _)| bulk).filter(|bulk| bulk.under_way);
+        ready(Ok(under_way.take(most).cloned().collect()))
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
         ready(Ok(self.shelf().bulks.get(&id).map(|(bulk, _)| bulk.clone())))
     }

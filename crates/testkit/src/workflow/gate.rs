@@ -185,6 +185,10 @@ impl Bulks for Gate {
         self.pass(false, self.store.bulks(most))
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.pass(false, self.store.bulks_under_way(most))
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
         self.pass(false, self.store.bulk(id))
     }

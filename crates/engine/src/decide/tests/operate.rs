@@ -402,3 +402,29 @@ fn a_signal_that_a_skipped_step_would_have_taken_goes_to_the_one_that_waits() {
     run.event(&Event::Taken { step: b });
     assert_eq!(run.task.state(), TaskState::Completed);
 }
+
+/// A task that was not taken has no steps: it can be closed, and nothing else.
+#[test]
+fn one_that_was_not_taken_can_only_be_closed() {
+    let definition = Definition::of_none_taken("nobody", 3);
+    let ask = |task: &Task, action| decide(&definition, task, &asked(action), Time::from_millis(9));
+    let mut task = Task::not_taken(Arc::from("no such workflow"));
+    let step = StepId::at(0);
+    for action in [
+        Action::Resume,
+        Action::Pause,
+        Action::Cancel,
+        Action::Deadline(None),
+        retry(step),
+        Action::Skip { step, happened: true },
+        Action::RetryUndo { step, happened: true },
+        Action::TakeAsUndone { step },
+    ] {
+        assert_eq!(ask(&task, action).ignored(), Some(Ignored::NotTaken), "{action:?}");
+    }
+    assert_eq!(ask(&task, Action::Label).ignored(), None);
+    task.apply(&ask(&task, Action::Undo));
+    assert_eq!(task.state(), TaskState::Undone);
+    assert_eq!(ask(&task, Action::Undo).ignored(), Some(Ignored::Ended));
+    assert_eq!(ask(&task, Action::Resume).ignored(), Some(Ignored::Ended));
+}

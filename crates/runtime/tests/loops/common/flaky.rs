@@ -300,6 +300,10 @@ impl<S: Store + Clone> Bulks for Flaky<S> {
         self.store.bulks(most)
     }
 
+    fn bulks_under_way(&self, most: usize) -> impl Future<Output = Result<Vec<Bulk>, Error>> + Send {
+        self.store.bulks_under_way(most)
+    }
+
     fn bulk(&self, id: AuditId) -> impl Future<Output = Result<Option<Bulk>, Error>> + Send {
         self.store.bulk(id)
     }
