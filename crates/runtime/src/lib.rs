@@ -61,4 +61,4 @@ pub use service::Service;
 pub use settings::Settings;
 pub use stats::Stats;
 pub use watch::{Rested, Told, What};
-pub use workflow::{Code, Condition, Done, Known, List, Typed, Until, Workflow, Workflows};
+pub use workflow::{Code, Condition, Done, Fits, Known, List, Typed, Until, Workflow, Workflows};

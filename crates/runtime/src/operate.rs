@@ -155,6 +155,7 @@ impl<S: Store> Node<S> {
     pub async fn operate(&self, task: TaskId, operation: Operation) -> Result<Audit, Error> {
         operation.check(task)?;
         self.check_labels(task, &operation).await?;
+        self.check_given(task, &operation).await?;
         let (id, action) = (operation.id(), operation.action.name().to_owned());
         let shared = self.shared();
         let mut waiting = shared.operators.wait_for(id);
@@ -183,6 +184,22 @@ impl<S: Store> Node<S> {
             Some(why) => Err(refused(task, action, why).into()),
             None => Ok(audit),
         }
+    }
+
+    /// Whether an input or an output that is given fits: a step that has ended with one that does not could not be repaired.
+    async fn check_given(&self, task: TaskId, operation: &Operation) -> Result<(), Error> {
+        let (step, as_input) = match operation.action {
+            Action::Retry { step, .. } => (step, true),
+            Action::Skip { step, .. } => (step, false),
+            _ => return Ok(()),
+        };
+        let Some(given) = &operation.brings else { return Ok(()) };
+        let stored = self.read(task).await?;
+        let workflow = self.shared().workflow_of(&stored);
+        workflow.map_or(Ok(()), |workflow| workflow.fits(step, as_input, given)).map_err(|why| {
+            let action = operation.action.name().to_owned();
+            ErrorKind::Refused { task, action, why }.into()
+        })
     }
 
     /// Whether a task has room for the labels that it is to have.

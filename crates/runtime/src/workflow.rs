@@ -25,6 +25,9 @@ pub type List = Arc<dyn Fn(&Known) -> Result<Vec<Payload>, String> + Send + Sync
 /// Whether a step that is repeated is done, from its output.
 pub type Done = Arc<dyn Fn(&[u8]) -> Result<bool, String> + Send + Sync>;
 
+/// Whether JSON that somebody gives in the place of a value fits its type; if not, why.
+pub type Fits = Arc<dyn Fn(&[u8]) -> Result<(), String> + Send + Sync>;
+
 /// The code of one step.
 #[derive(Clone)]
 pub struct Code {
@@ -42,13 +45,16 @@ pub struct Code {
     pub list: Option<List>,
     /// The workflow of the task that it asks for, if it asks for one.
     pub child: Option<Arc<Workflow>>,
+    /// Whether an output that an operator gives in its place fits; `None` for any.
+    pub output: Option<Fits>,
 }
 
 impl Code {
     /// The code of a step that always runs, once, and has no undo.
     #[must_use]
     pub fn new(run: Arc<dyn Handler>) -> Self {
-        Self { condition: None, run, undo: None, until: None, done: None, list: None, child: None }
+        let (condition, until, done, list) = (None, None, None, None);
+        Self { condition, run, undo: None, until, done, list, child: None, output: None }
     }
 
     /// The code of a step that waits and calls nothing.
@@ -73,7 +79,6 @@ impl fmt::Debug for Code {
 pub(crate) const NONE_TAKEN: u64 = 0;
 
 /// A workflow with the code of its steps.
-#[derive(Debug)]
 pub struct Workflow {
     definition: Definition,
     name: Arc<str>,
@@ -84,6 +89,14 @@ pub struct Workflow {
     ancestors: Vec<Vec<StepId>>,
     /// The step whose output is the task's.
     result: Option<StepId>,
+    /// Whether an input fits; `None` for any.
+    input: Option<Fits>,
+}
+
+impl fmt::Debug for Workflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workflow").field("definition", &self.definition).finish_non_exhaustive()
+    }
 }
 
 impl Workflow {
@@ -133,7 +146,7 @@ impl Workflow {
         }
         let ancestors = definition.ids().map(|id| ancestors(&definition, id)).collect();
         let (name, shape) = (Arc::from(definition.name()), definition.shape());
-        Ok(Self { definition, name, shape, steps, services, ancestors, result: None })
+        Ok(Self { definition, name, shape, steps, services, ancestors, result: None, input: None })
     }
 
     /// What a task is of that was not taken.
@@ -148,6 +161,7 @@ impl Workflow {
             services,
             ancestors,
             result: None,
+            input: None,
         }
     }
 
@@ -155,6 +169,22 @@ impl Workflow {
     #[must_use]
     pub fn returning(self, result: Option<StepId>) -> Self {
         Self { result, ..self }
+    }
+
+    /// Takes inputs that fit.
+    #[must_use]
+    pub fn taking(self, input: Fits) -> Self {
+        Self { input: Some(input), ..self }
+    }
+
+    /// Whether what an operator gives fits, as the input or the output of a step; if not, why.
+    pub(crate) fn fits(&self, step: StepId, as_input: bool, given: &[u8]) -> Result<(), String> {
+        let Some(code) = self.steps.get(step.ordinal()) else { return Ok(()) };
+        let (what, fits) = if as_input { ("input", &self.input) } else { ("output", &code.output) };
+        fits.as_ref().map_or(Ok(()), |fits| fits(given)).map_err(|why| {
+            let name = self.definition.step(step).name();
+            format!("what was given as the {what} of `{name}` does not fit its type: {why}")
+        })
     }
 
     /// The step whose output is the task's, if one is.
@@ -179,6 +209,7 @@ impl Workflow {
             done: code.done.clone(),
             list: code.list.clone(),
             child: code.child.clone(),
+            output: code.output.clone(),
         });
         Self {
             definition: self.definition.clone(),
@@ -188,6 +219,7 @@ impl Workflow {
             services: self.services.clone(),
             ancestors: self.ancestors.clone(),
             result: self.result,
+            input: self.input.clone(),
         }
     }
 

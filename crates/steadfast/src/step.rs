@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Recovery, Repeat, Step, StepId};
 use steadfast_resilience::{Attempt, Classify, Verdict};
 use steadfast_runtime::{
-    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Handler, Known, List, Service, Work, blocking,
+    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Fits, Handler, Known, List, Service, Work, blocking,
 };
 use steadfast_store::Payload;
 
@@ -94,6 +94,11 @@ pub struct StepBuilder<'f, In, Out, Ref = StepRef<Out>> {
     /// The workflow of the task that it asks for.
     child: Option<Arc<steadfast_runtime::Workflow>>,
     output: PhantomData<fn() -> (Out, Ref)>,
+}
+
+/// Whether what an operator gives in the place of a value fits its type.
+pub(crate) fn fits<T: DeserializeOwned>() -> Fits {
+    Arc::new(|given| serde_json::from_slice::<T>(given).map(drop).map_err(|error| error.to_string()))
 }
 
 /// How long an undo may take where nothing is said.
@@ -321,7 +326,8 @@ where
             }
         }
         let (condition, done, list, child) = (self.condition, self.done, self.list, self.child);
-        let code = Code { condition, undo: self.undo, done, list, child, ..Code::new(self.run) };
+        let output = Some(if list.is_some() { fits::<Vec<Option<Out>>>() } else { fits::<Out>() });
+        let code = Code { condition, undo: self.undo, done, list, child, output, ..Code::new(self.run) };
         self.flow.add(step, code, self.service, &self.place);
         Ref::of(&self.place)
     }

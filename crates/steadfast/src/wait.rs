@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Step, Time};
-use steadfast_runtime::{Code, Condition, Known, Service, Until};
+use steadfast_runtime::{Code, Condition, Fits, Known, Service, Until};
 
 use crate::context::Seen;
 use crate::place::Place;
-use crate::step::{Added as _, StepRef, names};
+use crate::step::{Added as _, StepRef, fits, names};
 use crate::steps::Steps;
 use crate::workflow::Builder;
 
@@ -34,6 +34,7 @@ pub struct WaitBuilder<'f, In, Out, For = ForTime> {
     step: Step,
     until: Option<Until>,
     condition: Option<Condition>,
+    fits: Option<Fits>,
     output: PhantomData<fn(For) -> Out>,
 }
 
@@ -65,7 +66,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     /// Its output is what the signal says. One that comes before the step has its turn is kept for it.
     pub fn signal<Out: DeserializeOwned>(&mut self, name: &'static str) -> SignalBuilder<'_, In, Out> {
         let place = self.next(name);
-        WaitBuilder::new(self, place, Step::signal(name, name))
+        WaitBuilder::new(self, place, Step::signal(name, name)).fitting(fits::<Out>())
     }
 
     /// A step of another name than that of the signal that it waits for: for a workflow that waits for a signal more than
@@ -76,7 +77,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         signal: &'static str,
     ) -> SignalBuilder<'_, In, Out> {
         let place = self.next(name);
-        WaitBuilder::new(self, place, Step::signal(name, signal))
+        WaitBuilder::new(self, place, Step::signal(name, signal)).fitting(fits::<Out>())
     }
 }
 
@@ -85,7 +86,13 @@ where
     In: DeserializeOwned + Send + Sync + 'static,
 {
     fn new(flow: &'f mut Builder<In>, place: Place, step: Step) -> Self {
-        Self { flow, place, step, until: None, condition: None, output: PhantomData }
+        Self { flow, place, step, until: None, condition: None, fits: None, output: PhantomData }
+    }
+
+    /// Whether an output that an operator gives fits.
+    fn fitting(mut self, fits: Fits) -> Self {
+        self.fits = Some(fits);
+        self
     }
 
     /// Begins to wait once these have ended. Without it: at once.
@@ -111,7 +118,8 @@ where
 
     /// Makes it part of the workflow.
     pub fn add(self) -> StepRef<Out> {
-        let code = Code { condition: self.condition, until: self.until, ..Code::waits() };
+        let (condition, until, output) = (self.condition, self.until, self.fits);
+        let code = Code { condition, until, output, ..Code::waits() };
         self.flow.add(self.step, code, Service::none(), &self.place);
         StepRef::of(&self.place)
     }
@@ -126,9 +134,13 @@ impl<'f, In, Out> WaitBuilder<'f, In, Out, ForSignal> {
     }
 
     /// When its time is over, it completes without a signal: `None`.
-    pub fn or_none(self) -> SignalBuilder<'f, In, Option<Out>> {
+    pub fn or_none(self) -> SignalBuilder<'f, In, Option<Out>>
+    where
+        Out: DeserializeOwned,
+    {
         let Self { flow, place, step, until, condition, .. } = self;
-        WaitBuilder { flow, place, step: step.or_none(), until, condition, output: PhantomData }
+        let fits = Some(fits::<Option<Out>>());
+        WaitBuilder { flow, place, step: step.or_none(), until, condition, fits, output: PhantomData }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::group::Scope;
 use crate::place::{Flow, Place};
-use crate::step::{StepBuilder, StepRef, with_context, with_context_blocking};
+use crate::step::{StepBuilder, StepRef, fits, with_context, with_context_blocking};
 
 /// A workflow that takes `In` and gives `Out`. Clones are one and the same.
 pub struct Workflow<In, Out = ()> {
@@ -201,6 +201,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         let definition = checked(self.name, definition, &self.mistakes)?;
         let inner = steadfast_runtime::Workflow::new(definition, self.code, self.services)
             .map_err(Error::workflow)?;
+        let inner = inner.taking(fits::<In>());
         self.flow.is_built(&inner);
         Ok(Workflow { inner: Arc::new(inner.returning(result)), types: PhantomData })
     }

@@ -51,6 +51,22 @@ impl Labels {
         Ok(self)
     }
 
+    /// Whether what is stored elsewhere makes sense as the labels of a task.
+    ///
+    /// # Errors
+    /// What does not, in words.
+    pub fn check(stored: &[u8]) -> Result<(), String> {
+        let read = Self::read(stored);
+        let checked =
+            read.0.iter().try_fold(Self::default(), |all, (name, value)| all.with(name, value.as_deref()))?;
+        match checked.count() {
+            count if count > MAX_LABELS => {
+                Err(format!("it has {count} labels, at most {MAX_LABELS} are allowed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What they are after a change.
     #[must_use]
     pub fn changed(mut self, change: Self) -> Self {
@@ -137,5 +153,10 @@ mod tests {
             assert!(why.starts_with("the value of label `team`"), "{why}");
         }
         assert!(Labels::default().with(&"x".repeat(MAX_LABEL), Some(&"y".repeat(MAX_LABEL))).is_ok());
+        let many = |count: usize| (0..count).map(|number| format!("l{number}=x\n")).collect::<String>();
+        assert_eq!(Labels::check(many(MAX_LABELS).as_bytes()), Ok(()));
+        let why = Labels::check(many(MAX_LABELS + 1).as_bytes()).unwrap_err();
+        assert_eq!(why, "it has 21 labels, at most 20 are allowed");
+        assert!(Labels::check(b"a b=c\n").unwrap_err().contains("is no name of a label"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use steadfast_engine::{Head, HeadMore, Record, RecordMore, StepId, Task, Time};
-use steadfast_store::{Entry, Letter, MailId, Payload, Stored, TaskId, Whole};
+use steadfast_store::{Entry, Labels, Letter, MailId, Payload, Stored, TaskId, Whole};
 
 use super::base64;
 
@@ -223,6 +223,8 @@ pub(super) fn read(line: &[u8]) -> Result<Whole, String> {
         return Err(format!("it contradicts itself: {}", finding.words));
     }
     whole.check_sizes().map_err(|error| error.to_string())?;
+    let labels = whole.payloads.iter().filter(|(place, _)| *place == Some(StepId::OF_LABELS));
+    labels.into_iter().try_for_each(|(_, labels)| Labels::check(labels))?;
     Ok(whole.arriving())
 }
 

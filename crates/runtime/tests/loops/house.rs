@@ -175,18 +175,21 @@ async fn bad_lines_are_told_with_their_number_and_nothing_of_them_is_stored() {
     let spoilt = lines[1].replacen("\"revision\":", "\"revision\":9", 1);
     let other = lines[2].replace("\"state\":\"Completed\"", "\"state\":\"Undone\"");
     let unread = lines[3].replacen("\"mail_read\":0", "\"mail_read\":4", 1);
-    let bad = [lines[0], half, "", &spoilt, &other.replacen("Undone", "Failed", 1), &unread, lines[1], "{}"]
-        .join("\n");
+    let label = r#""payloads":[{"step":60001,"text":"a b=c\n"},"#;
+    let label = lines[1].replacen("\"payloads\":[", label, 1);
+    let other = other.replacen("Undone", "Failed", 1);
+    let bad = [lines[0], half, "", &spoilt, &other, &unread, lines[1], "{}", &label].join("\n");
     let store = memory();
     let second = node(store.clone(), &workflow).await;
     let imported = second.import(&mut bad.as_bytes()).await.unwrap();
-    assert_eq!(counts(&imported), (1, 1, 4), "{imported:#?}");
+    assert_eq!(counts(&imported), (1, 1, 5), "{imported:#?}");
     let told: Vec<_> = imported.bad_lines.iter().map(|bad| (bad.line, bad.reason.as_str())).collect();
     for ((line, reason), (at, words)) in told.iter().zip([
         (2, "it is no task: EOF"),
         (5, "it contradicts itself: its row is not what its history leads to"),
         (6, "it contradicts itself: mail 4 was read"),
         (8, "it is no task: missing field"),
+        (9, "`a b` is no name of a label"),
     ]) {
         assert!(*line == at && reason.starts_with(words), "{line}: {reason}");
     }

@@ -145,8 +145,9 @@ async fn what_was_not_taken_is_closed_by_an_operator() {
         assert_eq!(state(&node.read(id(2)).await.unwrap()), TaskState::Failed);
     }
     let label = Operation::new(Action::Label, "ana", "for ben");
-    let team = Payload::from(&b"team\tben\n"[..]);
+    let team = Payload::from(&b"team=ben\n"[..]);
     node.operate(id(2), label.bringing(Some(team))).await.unwrap();
+    assert_eq!(node.labels(vec![id(2)]).await.unwrap()[0].count(), 1);
     node.undo(id(2), "ana", "it was submitted anew").await.unwrap();
     assert_eq!(state(&node.read(id(2)).await.unwrap()), TaskState::Undone);
     assert_eq!(node.stats().owned, 0);
