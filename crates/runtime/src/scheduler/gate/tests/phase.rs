@@ -229,25 +229,25 @@ fn a_ramp_ends_when_nobody_waits_any_more() {
 #[test]
 fn a_ramp_whose_work_is_done_stays_for_a_tenth_so_that_whoever_comes_next_is_counted() {
     let mut world = World::new(quick(), |service| service);
-    world.goes_down();
-    // The first of them is the probe.
-    world.many(2, "a");
-    world.is_back();
+    let now = world.now();
+    // At its height, where one call after another is 20 ms or less.
+    world.gate.resume(Release { steady: Some(50.0), stage: Some(9) }, now, now);
+    assert_eq!(world.come(0, None, "a").1, Permit::InLine);
+    let served = (0..100).find_map(|_| {
+        world.pass(ms(1));
+        world.serve().first().copied()
+    });
+    world.ends(served.unwrap(), true);
     for _ in 0..2 {
         world.gate.fetches(1);
         world.gate.fetched(Some(Vec::new()));
     }
-    let served = (0..100).find_map(|_| {
-        world.pass(ms(10));
-        world.serve().first().copied()
-    });
-    world.ends(served.unwrap(), true);
-    let stays = (0..100).take_while(|_| {
-        world.pass(ms(10));
+    let stays = (0..1_000).take_while(|_| {
+        world.pass(ms(1));
         world.phase() == "ramping"
     });
-    let stays = stays.count() * 10;
-    assert!((90..900).contains(&stays), "{stays} ms");
+    let stays = stays.count();
+    assert!((100..=120).contains(&stays), "{stays} ms");
 }
 
 /// Nobody is parked, and yet a ramp that goes on waits for those whose process died with them in hand.
