@@ -1,5 +1,7 @@
 //! Labels: kept as a payload of their task, and in a table of their own by which tasks are found.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 use steadfast_engine::StepId;
 use steadfast_store::{Labels, Payload};
@@ -23,6 +25,16 @@ pub(crate) fn index(transaction: &Connection, task: [u8; 16], labels: &Labels) -
     let sql = "INSERT INTO steadfast_labels (task, name, value) VALUES (?, ?, ?)";
     let mut insert = transaction.prepare_cached(sql)?;
     labels.iter().try_for_each(|(name, value)| insert.execute(params![task, name, value]).map(drop))
+}
+
+/// Whether a task is found by its labels, and no others.
+pub(crate) fn is_indexed(transaction: &Connection, task: [u8; 16], stored: &[u8]) -> rusqlite::Result<bool> {
+    let sql = "SELECT name, value FROM steadfast_labels WHERE task = ?";
+    let mut find = transaction.prepare_cached(sql)?;
+    let found = find.query_map([task], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let found = found.collect::<rusqlite::Result<BTreeSet<(String, String)>>>()?;
+    let labels = Labels::read(stored);
+    Ok(found == labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
 /// Whether a task has this one.

@@ -12,7 +12,7 @@ use crate::error::{failed_at, is_of_a_row};
 use crate::open;
 use crate::reader::Snapshot;
 use crate::task::task_id;
-use crate::whole;
+use crate::{label, whole};
 
 /// Tasks of one look: some twenty milliseconds in which the log is not begun anew.
 const LOOKED_AT: i64 = 256;
@@ -80,6 +80,11 @@ fn look(
     }
     for words in step_columns(transaction, task)? {
         findings.push(words);
+    }
+    let labels = whole.payloads.iter().find(|(place, _)| *place == Some(StepId::OF_LABELS));
+    if !label::is_indexed(transaction, id(task.as_u128()), labels.map_or(&[], |(_, labels)| labels))? {
+        let words = "the labels by which it is found are not those that it has";
+        findings.push(Finding::of_task(FindingKind::Column, task, words));
     }
     findings.extend(whole.check());
     let stored = &whole.stored;

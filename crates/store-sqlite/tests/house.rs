@@ -84,7 +84,7 @@ fn all(store: &Sqlite) -> Verified {
 }
 
 /// Damage that the test's own SQL does to task 3, and what is told of it.
-const DAMAGE: [(&str, FindingKind, &str); 18] = [
+const DAMAGE: [(&str, FindingKind, &str); 19] = [
     ("UPDATE steadfast_tasks SET state = 2 WHERE id = ?1", FindingKind::Column, "`state` says 2"),
     ("UPDATE steadfast_tasks SET state = 5, at_rest = 1 WHERE id = ?1", FindingKind::Column, "`at_rest` says true"),
     ("UPDATE steadfast_tasks SET deadline_ms = 7 WHERE id = ?1", FindingKind::Column, "`deadline_ms` says 7"),
@@ -104,6 +104,7 @@ const DAMAGE: [(&str, FindingKind, &str); 18] = [
     ("DELETE FROM steadfast_steps WHERE task = ?1 AND ordinal = 0", FindingKind::Steps, "a row is missing"),
     ("DELETE FROM steadfast_steps WHERE task = ?1 AND ordinal = 1", FindingKind::Steps, "others of the same workflow have 2"),
     ("DELETE FROM steadfast_payloads WHERE task = ?1", FindingKind::Payload, "its input is missing"),
+    ("INSERT INTO steadfast_labels VALUES (?1, 'team', 'shop')", FindingKind::Column, "labels by which it is found"),
     ("DELETE FROM steadfast_mail WHERE task = ?1", FindingKind::Mail, "mail 1 of 1 is missing"),
     ("UPDATE steadfast_tasks SET mail_read = 2 WHERE id = ?1", FindingKind::Mail, "mail 2 was read"),
     ("DELETE FROM steadfast_tasks WHERE id = ?1", FindingKind::Orphan, "no such task"),

@@ -153,6 +153,7 @@ async fn what_was_not_taken_is_closed_by_an_operator() {
     assert_eq!(node.stats().owned, 0);
     let again = node.operate(id(2), Operation::new(Action::Undo, "ana", "again")).await.unwrap_err();
     assert!(again.to_string().contains("has ended"), "{again}");
+    assert!(node.verify().await.unwrap().is_sound());
     let says: Vec<_> = replies(&node).await.into_iter().map(|reply| reply.says).collect();
     assert!(matches!(says[..], [Says::Failed { .. }, Says::Undone { .. }]), "{says:?}");
 }
