@@ -9,6 +9,7 @@ mod coverage;
 mod crash;
 mod deny;
 mod docs;
+mod large;
 mod layering;
 mod metadata;
 mod mutants;
@@ -72,6 +73,8 @@ enum Command {
     Coverage,
     /// Run the commands that README.md shows
     Readme,
+    /// Tests whose sizes CI keeps small, at the sizes that were promised
+    Large,
     /// Mutate retry and breaker: do the tests notice?
     Mutants(mutants::Args),
     /// Run a benchmark by name, side by side with its peers
@@ -105,6 +108,7 @@ fn run(command: Command) -> Result<()> {
         Command::Deny => Step::new("deny", deny::run).alone(),
         Command::Coverage => Step::new("coverage", coverage::run).alone(),
         Command::Readme => Step::new("readme", readme::run).alone(),
+        Command::Large => large::run(),
         Command::Mutants(args) => mutants::run(&args),
         Command::Bench(args) => bench::run(&args),
     }
