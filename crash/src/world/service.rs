@@ -68,7 +68,7 @@ pub fn workflows(ledger: &Arc<Ledger>) -> Result<Workflows> {
 /// Asks for a task of this workflow with the same number.
 fn asking(workflow: &Arc<Workflow>) -> Result<Code> {
     let input: ChildInput = Arc::new(|work: &Work| Ok(Payload::from(work.known.input())));
-    let (run, undo) = child(workflow, &input);
+    let (run, undo) = child(workflow, &input, Arc::new(|_| Ok(())));
     Ok(Code { undo: Some(undo), child: Some(Arc::clone(workflow)), ..Code::new(run) })
 }
 

@@ -34,8 +34,8 @@ mod time;
 pub use action::Action;
 pub use decide::decide;
 pub use definition::{
-    Builder, CHILDREN, CHUNK, Definition, Each, Invalid, MAX_AT_A_TIME, MAX_ITEMS, MAX_NAME, MAX_STEPS,
-    OnFailure, Problem, Recovery, Repeat, Step, StepId, Undo, Wait,
+    Builder, CHILD_GONE, CHILD_UNFIT, CHILDREN, CHUNK, Definition, Each, Invalid, MAX_AT_A_TIME, MAX_ITEMS,
+    MAX_NAME, MAX_STEPS, OnFailure, Problem, Recovery, Repeat, Step, StepId, Undo, Wait,
 };
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};

@@ -19,6 +19,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Nothing follows, for a reason that lies outside of the task.
+    #[must_use]
+    pub fn refused(because: Ignored) -> Self {
+        Self { ignored: Some(because), ..Self::default() }
+    }
+
     /// The task's own row, if it changes.
     #[must_use]
     pub fn head(&self) -> Option<&Head> {
@@ -164,6 +170,8 @@ pub enum Ignored {
     ChildGoesOn,
     /// The task was never taken: it has no steps.
     NotTaken,
+    /// The task that has asked for this one goes on from what it gave.
+    OfParent,
 }
 
 impl fmt::Display for Ignored {
@@ -192,6 +200,7 @@ impl fmt::Display for Ignored {
             Self::ChildGoesOn => {
                 "the task that the step has asked for has not ended: repair it, or have it undone, first"
             }
+            Self::OfParent => "another task has asked for it and goes on from what it gave: undo that one, which undoes this one",
             Self::NotTaken => {
                 "it could not be taken, and nothing of it was begun: submit it anew, and close it by undo"
             }

@@ -10,7 +10,7 @@ use steadfast_resilience::retry::Stop;
 use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
 
-use crate::child::{GONE, Parent, Tasks, child_id};
+use crate::child::{GONE, Parent, Tasks, UNFIT, child_id};
 use crate::handler::{Fault, Item, PANIC, Work, call};
 use crate::judge::{is_done, item_of};
 use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
@@ -356,7 +356,8 @@ fn is_shut(pipeline: &Pipeline) -> bool {
 /// Whether any of the calls may have taken effect. A service that says no for good has answered for all of them: they had
 /// one key. A handler that panicked has not.
 fn effect_of(error: &Error<Fault>, story: &Story) -> Effect {
-    let answers = |last: &Verdict| last.class() == Class::Terminal && ![PANIC, GONE].contains(&last.kind());
+    let answers =
+        |last: &Verdict| last.class() == Class::Terminal && ![PANIC, GONE, UNFIT].contains(&last.kind());
     if error.failure().is_some_and(answers) {
         return Effect::Refused;
     }

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use steadfast_engine::{Action, CHILDREN, Ignored, StepId, TaskState, Time};
+use steadfast_engine::{Action, CHILD_GONE, CHILD_UNFIT, CHILDREN, Ignored, StepId, TaskState, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::{IdempotencyKey, Kind, Pipeline, Retry, Verdict};
 use steadfast_store::{AuditId, Message, Payload, PayloadKey, Posted, Store, Stored, TaskId};
@@ -25,7 +25,7 @@ use crate::scheduler::Inbox;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::watch::Rested;
-use crate::workflow::Workflow;
+use crate::workflow::{Fits, Workflow};
 
 /// How long the end of the other task is waited for in place: most are short, and then their end costs nothing.
 const IN_PLACE: Duration = Duration::from_millis(500);
@@ -38,17 +38,37 @@ const MOST_LOOKING: usize = 10_000;
 
 const UNDONE: Kind = Kind::new("child-undone");
 /// The kind of a task that is not there any more: nobody knows how it has ended.
-pub(crate) const GONE: Kind = Kind::new("child-gone");
+pub(crate) const GONE: Kind = Kind::new(CHILD_GONE);
+pub(crate) const UNFIT: Kind = Kind::new(CHILD_UNFIT);
 const NOT_UNDONE: Kind = Kind::new("child-not-undone");
 const NOT_ASKED: Kind = Kind::new("child-not-asked");
 
 /// What another task is to work on, from what is known.
 pub type ChildInput = Arc<dyn Fn(&Work) -> Result<Payload, Fault> + Send + Sync>;
 
-/// The code of a step that asks for a task of this workflow, and of its undo.
+/// The code of a step that asks for a task of this workflow, and of its undo. What that gives has to fit.
 #[must_use]
-pub fn child(workflow: &Arc<Workflow>, input: &ChildInput) -> (Arc<dyn Handler>, Arc<dyn Handler>) {
-    (handler(workflow, input, look), handler(workflow, input, take_back))
+pub fn child(
+    workflow: &Arc<Workflow>,
+    input: &ChildInput,
+    output: Fits,
+) -> (Arc<dyn Handler>, Arc<dyn Handler>) {
+    let looks = handler(workflow, input, look);
+    let run = move |work: &Arc<Work>, attempt| -> Answered {
+        let (looks, output) = (looks.call(work, attempt), Arc::clone(&output));
+        Box::pin(async move {
+            let given = looks.await?;
+            // What has not ended yet gives nothing.
+            let unfit = if given.is_empty() { None } else { output(&given).err() };
+            unfit.map_or(Ok(given), |why| {
+                let words = format!(
+                    "the task has completed, and what it gave does not fit: {why}; skip this step with `happened` and an output that does"
+                );
+                Err(Fault::terminal(UNFIT, words))
+            })
+        })
+    };
+    (Arc::new(run), handler(workflow, input, take_back))
 }
 
 type Way = fn(Arc<dyn Tasks>, Child) -> Answered;
@@ -246,7 +266,7 @@ impl<S: Store> Shared<S> {
         let failed = |error: steadfast_store::Error| not_asked(&error.into());
         let why = format!("task {task}, which has asked for it, is undone");
         let asked = undo_id(id, child.work.number);
-        let operation = Operation::new(Action::Undo, &format!("task {task}"), &why).under(asked);
+        let operation = Operation::new(Action::Undo, &asks_as(task), &why).under(asked);
         let mut waiting = self.operators.wait_for(asked);
         let message = Message { asked: Some(asked), ..Message::new(id, Request::Operate(operation).pack()) };
         steadfast_store::failpoint!("child.before_undo");
@@ -299,4 +319,9 @@ fn gone(id: TaskId) -> Fault {
         "task {id} is not there any more, and nobody knows how it has ended: look at its services, and settle it by hand"
     );
     Fault::terminal(GONE, words)
+}
+
+/// As whom a task asks of those that it has asked for.
+pub(crate) fn asks_as(task: TaskId) -> String {
+    format!("task {task}")
 }

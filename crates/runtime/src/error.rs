@@ -162,7 +162,10 @@ pub enum ErrorKind {
 /// What was asked for makes no sense, or the store has failed.
 fn store_words(message: &str, kind: steadfast_store::Kind) -> String {
     match kind {
-        steadfast_store::Kind::TooLarge => message.to_owned(),
+        steadfast_store::Kind::TooLarge
+        | steadfast_store::Kind::Exists
+        | steadfast_store::Kind::Unsupported
+        | steadfast_store::Kind::Unfit => message.to_owned(),
         _ => format!("the store failed: {message}; ask again under the same key or id to be sure"),
     }
 }

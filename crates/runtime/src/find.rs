@@ -25,6 +25,8 @@ pub struct Find {
     pub reason: Option<String>,
     /// With this in the id, the key, the reason or the input.
     pub text: Option<String>,
+    /// The most of them, for those who take all: a bulk, an export.
+    pub most: Option<usize>,
 }
 
 /// Some of the tasks that are looked for.
@@ -61,6 +63,7 @@ impl fmt::Display for Find {
             ("service", self.service.clone()),
             ("reason", self.reason.clone()),
             ("text", self.text.clone()),
+            ("at most", self.most.map(|most| most.to_string())),
         ];
         let said: Vec<_> =
             said.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect();

@@ -70,11 +70,13 @@ pub struct Item {
 }
 
 impl Work {
-    /// The key that a step of the task has, or had.
+    /// The key that a step of the task has, or had; of the step itself, where it is about an item, the item's.
     #[must_use]
     pub fn key_of(&self, step: &str) -> IdempotencyKey {
         let series = self.series.iter().find(|(name, _)| **name == *step).map_or(0, |(_, series)| *series);
-        crate::agent::step_key(self.task, step, series)
+        let key = crate::agent::step_key(self.task, step, series);
+        let own = self.item.as_ref().map(|item| crate::agent::item_key(key, item.place));
+        own.filter(|own| self.key == *own || self.key == own.member("undo")).unwrap_or(key)
     }
 }
 

@@ -26,6 +26,8 @@ use crate::workflow::{NONE_TAKEN, Workflow};
 const MOST_AT_ONCE: usize = 256;
 /// How long it is waited after something could not be taken, or the store has failed.
 const PAUSE: Duration = Duration::from_secs(1);
+/// So far the clock of who hands in may be ahead.
+const AHEAD: Duration = Duration::from_secs(24 * 3_600);
 /// From so long on it is told that others have held the store.
 const HELD_UP: Duration = Duration::from_secs(2);
 
@@ -61,14 +63,18 @@ async fn look<S: Store>(
     if seen == Some(version) {
         return Ok((version, true));
     }
-    let (mut behind, mut all) = (None::<ArrivalId>, true);
+    let (mut behind, mut left) = (None::<ArrivalId>, 0);
     loop {
         let arrivals = shared.store.arrivals(behind, MOST_AT_ONCE).await?;
-        let Some(last) = arrivals.last() else { return Ok((version, all)) };
+        let Some(last) = arrivals.last() else { break };
         behind = Some(last.id);
         let taken = join_all(arrivals.into_iter().map(|arrival| take(shared, arrival))).await;
-        all &= taken.into_iter().all(|taken| taken);
+        left += taken.into_iter().filter(|taken| !taken).count();
     }
+    if left > 0 {
+        tracing::warn!(left, "what was handed in cannot be taken now, and waits in the inbox");
+    }
+    Ok((version, left == 0))
 }
 
 /// Makes a task of what was handed in; whether it was done with.
@@ -98,7 +104,7 @@ async fn take<S: Store>(shared: &Shared<S>, arrival: Arrival) -> bool {
         ErrorKind::ShuttingDown => false,
         _ => {
             let (inbox, error) = (arrival.id.0, &error as &dyn std::error::Error);
-            tracing::warn!(inbox, error, "what was handed in cannot be taken now, and waits in the inbox");
+            tracing::debug!(inbox, error, "what was handed in cannot be taken now, and waits in the inbox");
             false
         }
     }
@@ -109,6 +115,7 @@ fn fit<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<(New, Extra), 
     let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
     let sizes = [
         ("the input", arrival.input.len(), MAX_PAYLOAD),
+        ("the name of the workflow", arrival.workflow.len(), MAX_KEY),
         ("the key", length(&arrival.key), MAX_KEY),
         ("the namespace", arrival.namespace.len(), MAX_KEY),
         ("the correlation id", length(&arrival.correlation), MAX_KEY),
@@ -120,6 +127,9 @@ fn fit<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<(New, Extra), 
         return Err(format!("the input is no JSON: {error}"));
     }
     let task = arrival.task.clone()?;
+    if let Some(task) = task.filter(|task| is_of_the_future(shared, *task)) {
+        return Err(format!("its id {task} does not begin with the time: use a UUID of version 7"));
+    }
     let workflow = workflow(shared, arrival)?;
     let new = New {
         workflow: Arc::clone(workflow),
@@ -131,6 +141,11 @@ fn fit<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<(New, Extra), 
     let reply_to = address(arrival).transpose()?;
     let (correlation, arrival) = (arrival.correlation.clone(), Some(arrival.id));
     Ok((new, Extra { task, reply_to, correlation, arrival, ..Extra::default() }))
+}
+
+/// Tasks are listed and removed by the time that their ids begin with.
+fn is_of_the_future<S: Store>(shared: &Shared<S>, task: TaskId) -> bool {
+    task >= TaskId::first_at(shared.now() + AHEAD)
 }
 
 fn address(arrival: &Arrival) -> Option<Result<ReplyTo, String>> {
@@ -151,7 +166,7 @@ fn workflow<'s, S: Store>(shared: &'s Shared<S>, arrival: &Arrival) -> Result<&'
 
 /// Stores it as a task that has failed, with the reason; whether that was done.
 async fn refuse<S: Store>(shared: &Shared<S>, arrival: &Arrival, why: &str) -> bool {
-    let chosen = arrival.task.clone().ok().flatten();
+    let chosen = arrival.task.clone().ok().flatten().filter(|task| !is_of_the_future(shared, *task));
     for task in chosen.into_iter().chain([shared.fresh_task()]) {
         match shared.store.submit(vec![refused(shared, arrival, task, why)]).await.as_deref() {
             // The id is another task's.
@@ -174,6 +189,10 @@ async fn refuse<S: Store>(shared: &Shared<S>, arrival: &Arrival, why: &str) -> b
 fn refused<S: Store>(shared: &Shared<S>, arrival: &Arrival, task: TaskId, why: &str) -> Submission {
     let short = |text: &Arc<str>| if text.len() <= MAX_KEY { Arc::clone(text) } else { Arc::from("") };
     let workflow = short(&arrival.workflow);
+    let came_with = [("key", &arrival.key), ("correlation id", &arrival.correlation)];
+    let came_with = came_with.iter().filter_map(|(what, value)| Some((what, short(value.as_ref()?))));
+    let came_with = came_with.map(|(what, value)| format!("; its {what} was `{value}`"));
+    let why = &came_with.fold(why.to_owned(), |why, more| why + &more);
     let words = format!("task {task} of `{workflow}` was handed in and could not be taken: {why}");
     let advice = "mend what is wrong, and submit it again: nothing of it was begun";
     let (now, node) = (shared.now(), shared.lease.node());
@@ -201,7 +220,7 @@ fn refused<S: Store>(shared: &Shared<S>, arrival: &Arrival, task: TaskId, why: &
         key: None,
         priority: arrival.priority,
         input: if fits { Arc::clone(&arrival.input) } else { Payload::default() },
-        task: Task::not_taken(Arc::from(why)),
+        task: Task::not_taken(Arc::from(why.as_str())),
         owner: None,
         messages,
         outputs: Vec::new(),
@@ -231,6 +250,8 @@ fn tell_held_up<S: Store>(shared: &Shared<S>, before: Duration) -> Duration {
 
 /// How often it is looked for a task that was handed in.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// What waits for long is looked for less often.
+const LEAST_OFTEN: Duration = Duration::from_secs(1);
 
 impl<S: Store> Node<S> {
     /// Waits until what was handed in under this id is a task.
@@ -238,6 +259,7 @@ impl<S: Store> Node<S> {
     /// # Errors
     /// The store's; nothing was handed in under this id, or its key was used before.
     pub async fn taken_up(&self, task: TaskId) -> Result<Stored, Error> {
+        let mut pause = LOOK_AGAIN;
         loop {
             let waits = self.waits_in_inbox(task).await?;
             match self.read(task).await {
@@ -248,7 +270,8 @@ impl<S: Store> Node<S> {
                 }
                 read => return read,
             }
-            self.shared.clock.sleep(LOOK_AGAIN).await;
+            self.shared.clock.sleep(pause).await;
+            pause = (pause * 3 / 2).min(LEAST_OFTEN);
         }
     }
 

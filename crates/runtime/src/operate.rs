@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::message::{Operation, Request};
 use crate::node::Node;
 use crate::scheduler::Inbox;
+use crate::workflow::Workflow;
 
 /// How often the log is asked for what another node may have done.
 const LOOK: Duration = Duration::from_secs(1);
@@ -25,17 +26,17 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Who waits for what they have asked.
 #[derive(Debug, Default)]
 pub(crate) struct Operators {
-    waiting: Mutex<HashMap<AuditId, oneshot::Sender<Audit>>>,
+    waiting: Mutex<HashMap<AuditId, Vec<oneshot::Sender<Audit>>>>,
 }
 
 impl Operators {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<AuditId, oneshot::Sender<Audit>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<AuditId, Vec<oneshot::Sender<Audit>>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn wait_for(&self, id: AuditId) -> Waiting<'_> {
         let (told, answer) = oneshot::channel();
-        self.waiting().insert(id, told);
+        self.waiting().entry(id).or_default().push(told);
         Waiting { operators: self, id, answer }
     }
 
@@ -43,14 +44,14 @@ impl Operators {
     pub(crate) fn told(&self, audits: Vec<Audit>) {
         for audit in audits {
             let waits = self.waiting().remove(&audit.id);
-            if let Some(waits) = waits {
-                let _ = waits.send(audit);
+            for waits in waits.into_iter().flatten() {
+                let _ = waits.send(audit.clone());
             }
         }
     }
 }
 
-/// Somebody who waits. One who does not any more is forgotten.
+/// Somebody who waits, perhaps beside others who have asked under the same id. One who does not any more is forgotten.
 pub(crate) struct Waiting<'o> {
     operators: &'o Operators,
     id: AuditId,
@@ -71,7 +72,14 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.operators.waiting().remove(&self.id);
+        self.answer.close();
+        let mut waiting = self.operators.waiting();
+        if let Some(told) = waiting.get_mut(&self.id) {
+            told.retain(|told| !told.is_closed());
+            if told.is_empty() {
+                waiting.remove(&self.id);
+            }
+        }
     }
 }
 
@@ -168,9 +176,13 @@ impl<S: Store> Node<S> {
         }
         shared.tell(Inbox::Look);
         let until = shared.clock.now() + LONGEST;
+        let mut hears = true;
         let audit = loop {
             tokio::select! {
-                Ok(audit) = &mut waiting.answer => break audit,
+                told = waiting.answered(), if hears => match told {
+                    Some(audit) => break audit,
+                    None => hears = false,
+                },
                 () = shared.clock.sleep(LOOK) => {}
             }
             if let Some(audited) = shared.store.audited(id).await? {
@@ -180,6 +192,12 @@ impl<S: Store> Node<S> {
                 return Err(ErrorKind::NotActedOn { task, action, id }.into());
             }
         };
+        if audit.task != Some(task) || *audit.action != *action {
+            let of = audit.task.map_or_else(String::new, |task| format!(" of task {task}"));
+            let why =
+                format!("id {id} was used before, for `{}`{of}: use an id for one thing only", audit.action);
+            return Err(ErrorKind::Refused { task, action, why }.into());
+        }
         match &audit.refused {
             Some(why) => Err(refused(task, action, why).into()),
             None => Ok(audit),
@@ -193,10 +211,17 @@ impl<S: Store> Node<S> {
             Action::Skip { step, .. } => (step, false),
             _ => return Ok(()),
         };
-        let Some(given) = &operation.brings else { return Ok(()) };
+        let happened = matches!(operation.action, Action::Skip { happened: true, .. });
+        if operation.brings.is_none() && !happened {
+            return Ok(());
+        }
         let stored = self.read(task).await?;
         let workflow = self.shared().workflow_of(&stored);
-        workflow.map_or(Ok(()), |workflow| workflow.fits(step, as_input, given)).map_err(|why| {
+        let fits = |workflow: &Arc<Workflow>| match &operation.brings {
+            Some(given) => workflow.fits(step, as_input, given),
+            None => workflow.can_be_undone_without_output(step),
+        };
+        workflow.map_or(Ok(()), fits).map_err(|why| {
             let action = operation.action.name().to_owned();
             ErrorKind::Refused { task, action, why }.into()
         })

@@ -187,6 +187,15 @@ impl Workflow {
         })
     }
 
+    /// Whether a step that was done by other means can be undone though nobody says what it gave.
+    pub(crate) fn can_be_undone_without_output(&self, step: StepId) -> Result<(), String> {
+        let step = self.definition.steps().get(step.ordinal());
+        match step.filter(|step| step.undo_settings().is_some_and(steadfast_engine::Undo::reads_output)) {
+            Some(step) => Err(format!("the undo of `{}` reads its output: say what it gave", step.name())),
+            None => Ok(()),
+        }
+    }
+
     /// The step whose output is the task's, if one is.
     #[must_use]
     pub fn result(&self) -> Option<StepId> {

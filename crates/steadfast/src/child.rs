@@ -11,7 +11,7 @@ use steadfast_store::Payload;
 
 use crate::context::Seen;
 use crate::each::{EachBuilder, ItemsRef, item, made};
-use crate::step::{Added, StepBuilder, StepRef};
+use crate::step::{Added, StepBuilder, StepRef, fits};
 use crate::steps::Steps;
 use crate::workflow::{Builder, Workflow};
 
@@ -99,7 +99,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
         Out: Serialize + DeserializeOwned + Send + 'static,
         Ref: Added,
     {
-        let (run, undo) = child(&workflow.inner, input);
+        let (run, undo) = child(&workflow.inner, input, fits::<Out>());
         let place = self.next(name);
         let step = Step::child(name, workflow.name());
         StepBuilder::new(self, place, &children(), run).asking(&workflow.inner, step, undo)

@@ -60,6 +60,10 @@ impl<In> Seen<In> {
         self.place.may_read(step)
     }
 
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(crate) fn missing(&self, step: StepId, name: &str) -> Failure {
         if self.place.may_read(step) {
             let words = format!("step `{name}` has no output: it was skipped, or failed and was left behind");
@@ -117,9 +121,20 @@ impl<In> Context<In> {
         self.work.key
     }
 
-    /// The key that the step itself had, for an undo that finds what to undo by it.
+    /// The key that the step itself had, for an undo that finds what to undo by it. In the undo of an item, and for the name of its
+    /// own step, it is the one that the item had.
+    ///
+    /// # Panics
+    /// The workflow has no step of this name: by a key that nobody had, an undo would undo nothing and say that it has. A panic in
+    /// the code of a step is a failure of the step.
     #[must_use]
     pub fn step_key(&self, step: &str) -> IdempotencyKey {
+        let (place, name) = (self.seen.place(), step);
+        assert!(
+            place.flow.has(step),
+            "`{}` asks for the key of step `{name}`, which its workflow does not have",
+            place.name
+        );
         self.work.key_of(step)
     }
 

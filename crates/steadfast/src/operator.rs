@@ -6,12 +6,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
-use steadfast_engine::{Action, StepId, Time};
+use serde_json::Value;
+use steadfast_engine::{Action, Ignored, StepId, Time};
 use steadfast_runtime::{Node, Operation};
-use steadfast_store::{AuditId, Audited, Labels, Payload, TaskId};
+use steadfast_store::{AuditId, Audited, Labels, Payload, PayloadKey, TaskId};
 
 use crate::any_store::AnyStore;
 use crate::error::{Code, Error};
+use crate::task::Task;
 
 /// Somebody who repairs what could not be healed. Whatever is asked here goes to whoever owns the task, is done once or refused
 /// with the reason, and is written to the audit log with who asked, when and why.
@@ -184,6 +186,40 @@ impl Operator {
         self.ask(task, Some(step), Plain(What::TakeAsUndone))
     }
 
+    /// A task of whatever workflow, such as one that an alert or a list names: why it waits, how far it is, what became of it.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist.
+    pub async fn task(&self, task: TaskId) -> Result<Task<Value>, Error> {
+        self.node.read(task).await?;
+        Ok(Task::new(task, Arc::clone(&self.node)))
+    }
+
+    /// The input that a task was submitted with.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist.
+    pub async fn input(&self, task: TaskId) -> Result<Value, Error> {
+        self.node.read(task).await?;
+        Ok(self.payload(task, None).await?.unwrap_or_default())
+    }
+
+    /// What a step has given, if it has given anything.
+    ///
+    /// # Errors
+    /// The store's; a task or a step that does not exist.
+    pub async fn output(&self, task: TaskId, step: &str) -> Result<Option<Value>, Error> {
+        let step = self.step(task, step).await?;
+        self.payload(task, Some(step)).await
+    }
+
+    async fn payload(&self, task: TaskId, step: Option<StepId>) -> Result<Option<Value>, Error> {
+        let kept = self.node.payload(PayloadKey { task, step }).await?;
+        kept.map(|kept| serde_json::from_slice(&kept)).transpose().map_err(|error| {
+            Error::new(Code::BadPayload, format!("what is stored is no JSON: {error}")).because(error)
+        })
+    }
+
     /// What operators have done, newest first, at most so many: to one task or to all, before the given entry.
     ///
     /// # Errors
@@ -208,6 +244,9 @@ impl Operator {
     /// The step of this name.
     async fn step(&self, task: TaskId, name: &str) -> Result<StepId, Error> {
         let stored = self.node.read(task).await?;
+        if stored.task.steps().is_empty() {
+            return Err(Error::new(Code::Refused, format!("task {task}: {}", Ignored::NotTaken)));
+        }
         let workflow = self.node.workflow_of(&stored)?;
         let definition = workflow.definition();
         definition.step_named(name).ok_or_else(|| {

@@ -23,16 +23,25 @@ pub(crate) struct Flow {
     pub(crate) id: FlowId,
     /// By step: all that come before it. Set when the workflow is built, before any code of it can run.
     before: OnceLock<Vec<Vec<StepId>>>,
+    /// The names of all steps, set with it.
+    names: OnceLock<Vec<String>>,
 }
 
 impl Flow {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { id: FlowId::new(), before: OnceLock::new() })
+        Arc::new(Self { id: FlowId::new(), before: OnceLock::new(), names: OnceLock::new() })
     }
 
     pub(crate) fn is_built(&self, workflow: &steadfast_runtime::Workflow) {
         let before = workflow.definition().ids().map(|id| workflow.before(id).to_vec());
         self.before.get_or_init(|| before.collect());
+        let names = workflow.definition().steps().iter().map(|step| step.name().to_owned());
+        self.names.get_or_init(|| names.collect());
+    }
+
+    /// Whether it has a step of this name.
+    pub(crate) fn has(&self, step: &str) -> bool {
+        self.names.get().is_some_and(|names| names.iter().any(|name| name == step))
     }
 }
 

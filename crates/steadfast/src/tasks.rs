@@ -49,7 +49,7 @@ pub struct Tasks {
     find: Find,
     age: Option<Duration>,
     behind: Option<TaskId>,
-    most: usize,
+    most: Option<usize>,
 }
 
 /// Some of the tasks that were looked for.
@@ -90,7 +90,7 @@ pub struct Summary {
 
 impl Tasks {
     pub(crate) fn new(node: Arc<Node<AnyStore>>) -> Self {
-        Self { node, find: Find::default(), age: None, behind: None, most: MOST }
+        Self { node, find: Find::default(), age: None, behind: None, most: None }
     }
 
     /// In this state. Said more than once: in any of these.
@@ -166,9 +166,10 @@ impl Tasks {
         self
     }
 
-    /// The most of them at a time; 100 where nothing is said.
+    /// The most of them at a time; 100 where nothing is said. For a bulk or an export: the most of all, the newest first; all where
+    /// nothing is said.
     pub fn most(mut self, tasks: usize) -> Self {
-        self.most = tasks.max(1);
+        self.most = Some(tasks.max(1));
         self
     }
 
@@ -180,6 +181,7 @@ impl Tasks {
 
     /// What is looked for, as of now.
     pub(crate) fn into_find(mut self) -> Find {
+        self.find.most = self.most;
         if let Some(age) = self.age {
             let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
             let before = self.node.now().as_millis().saturating_sub(age);
@@ -216,7 +218,7 @@ impl IntoFuture for Tasks {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let find = self.clone().into_find();
-            let found = self.node.find(&find, self.behind, self.most).await?;
+            let found = self.node.find(&find, self.behind, self.most.unwrap_or(MOST)).await?;
             let labels = self.node.labels(found.tasks.iter().map(|stored| stored.id).collect()).await?;
             let tasks = found.tasks.into_iter().zip(labels);
             let tasks = tasks.map(|(stored, labels)| self.summary(stored, labels)).collect();

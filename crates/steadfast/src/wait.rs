@@ -42,7 +42,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
     /// A step that waits for this long after its turn has come. While it waits for long, it is not held in memory.
     pub fn wait_for(&mut self, name: &'static str, time: Duration) -> WaitBuilder<'_, In, ()> {
         let place = self.next(name);
-        WaitBuilder::new(self, place, Step::wait_for(name, time))
+        WaitBuilder::new(self, place, Step::wait_for(name, time)).fitting(fits::<()>())
     }
 
     /// A step that waits until a time that is computed when its turn comes, from the input and the outputs of the steps before
@@ -57,7 +57,7 @@ impl<In: DeserializeOwned + Send + Sync + 'static> Builder<In> {
             let seen = Seen::new(known.clone(), &of).map_err(|fault| fault.message)?;
             Ok(at(&seen).into())
         };
-        let mut wait = WaitBuilder::new(self, place, Step::wait_until(name));
+        let mut wait = WaitBuilder::new(self, place, Step::wait_until(name)).fitting(fits::<()>());
         wait.until = Some(Arc::new(until));
         wait
     }

@@ -454,3 +454,53 @@ async fn children_are_not_refused_where_no_more_tasks_may_be_open() {
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
     engine.shut_down().await.unwrap();
 }
+
+/// What a parent goes on from is undone with the parent, and not under it.
+#[tokio::test(start_paused = true)]
+async fn a_child_that_has_completed_is_undone_by_its_parent_only() {
+    let bank = Bank::default();
+    let pay = pay(&bank, NO_WAIT, OnFailure::Undo);
+    let order = order(&bank, &pay, OnFailure::Undo);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &7).await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Completed(_)));
+    let (child, ana) = (only(&engine, "pay").await, engine.operator("ana"));
+    let refused = ana.undo(child).because("a recall").await.unwrap_err().to_string();
+    assert!(
+        refused.contains("another task has asked for it and goes on from what it gave: undo that one"),
+        "{refused}"
+    );
+    assert!(!bank.book().iter().any(|line| line.starts_with("refunded")), "{:?}", bank.book());
+    ana.undo(task.id()).because("a recall").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    assert!(bank.book().iter().any(|line| line == "refunded 8"), "{:?}", bank.book());
+    engine.shut_down().await.unwrap();
+}
+
+/// A child whose result an operator has left out gives its parent nothing to go on from: the parent's step fails, and is repaired.
+#[tokio::test(start_paused = true)]
+async fn what_a_child_gives_has_to_fit_and_can_be_given_by_an_operator() {
+    let bank = Bank::default();
+    bank.refuses.lock().unwrap().push(5);
+    let pay = pay(&bank, NO_WAIT, OnFailure::Error);
+    let order = order(&bank, &pay, OnFailure::Error);
+    let engine = engine("memory:", &order).await;
+    let task = engine.submit(&order, &4).await.unwrap();
+    let ana = engine.operator("ana");
+    let child = loop {
+        if let Some(child) =
+            engine.tasks().workflow("pay").state(TaskState::Failed).await.unwrap().tasks.pop()
+        {
+            break child.id;
+        }
+        Clock::tokio().sleep(Duration::from_millis(100)).await;
+    };
+    ana.skip(child, "charge").because("it was paid in cash").await.unwrap();
+    let Outcome::Failed(why) = task.outcome().await.unwrap() else { panic!("it did not fail") };
+    assert!(why.to_string().contains("what it gave does not fit"), "{why}");
+    let refused = ana.skip(task.id(), "pay").output(&50).because("cash").await.unwrap_err().to_string();
+    assert!(refused.contains("the task that the step has asked for has not ended"), "{refused}");
+    ana.skip(task.id(), "pay").happened().output(&50).because("cash").await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(50));
+    engine.shut_down().await.unwrap();
+}

@@ -257,3 +257,37 @@ async fn items_end(events: &mut steadfast::Events, mut left: usize) {
         }
     }
 }
+
+/// An undo that finds what to undo by the step's key has the item's own.
+#[tokio::test(start_paused = true)]
+async fn the_undo_of_an_item_knows_the_key_that_the_item_had() {
+    let seats = Arc::new(Mutex::new(std::collections::BTreeSet::new()));
+    let (books, frees) = (Arc::clone(&seats), Arc::clone(&seats));
+    let mut flow = Workflow::<u32>::builder("seats");
+    let seat = flow
+        .each(
+            "seat",
+            &service("hall"),
+            |_| vec![1, 2, 3],
+            move |cx, _: u32| {
+                assert!(books.lock().unwrap().insert(cx.key()));
+                assert_eq!(cx.step_key("seat"), cx.key());
+                async { Ok::<_, Failure>(()) }
+            },
+        )
+        .undo(move |cx| {
+            let was_there = frees.lock().unwrap().remove(&cx.step_key("seat"));
+            async move { if was_there { Ok(()) } else { Err(Failure::terminal("no-seat", "no such seat")) } }
+        })
+        .add();
+    flow.step("pay", &service("bank"), |_| async { Err::<(), _>(Failure::terminal("no", "no")) })
+        .after(seat)
+        .nothing_to_undo()
+        .add();
+    let flow = flow.build().unwrap();
+    let engine = Engine::builder("memory:").workflow(&flow).start().await.unwrap();
+    let task = engine.submit(&flow, &1).await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    assert_eq!(seats.lock().unwrap().len(), 0, "all are free again");
+    engine.shut_down().await.unwrap();
+}

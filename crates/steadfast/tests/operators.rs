@@ -1,13 +1,14 @@
-//! What operators give in the place of a step's values [O2].
+//! What operators see, and what they give in the place of a step's values [O2].
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use common::{hasty, service};
-use steadfast::{Code, Engine, Failure, OnFailure, Outcome, TaskId, Workflow};
+use steadfast::{AuditId, Code, Engine, Failure, OnFailure, Outcome, TaskId, TaskState, Workflow};
 
 /// A price that is asked for, items, and an approval; each fails for an operator.
 fn order() -> Workflow<BTreeMap<String, u32>, u32> {
@@ -75,5 +76,109 @@ async fn what_does_not_fit_the_type_is_refused_before_it_does_harm() {
     refused(ana.skip(id, "approved").output(&3).because("by hand").await.unwrap_err(), words);
     ana.skip(id, "approved").output(&true).because("by telephone").await.unwrap();
     assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(42));
+    engine.shut_down().await.unwrap();
+}
+
+/// An operator who has only an id sees what there is to repair.
+#[tokio::test]
+async fn an_operator_sees_what_a_task_was_given_and_what_its_steps_gave() {
+    let order = order();
+    let engine = Engine::builder("memory:").workflow(&order).settings(hasty()).start().await.unwrap();
+    let ana = engine.operator("ana");
+    let task = engine.submit(&order, &BTreeMap::from([("price".to_owned(), 40)])).await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Failed(_)));
+    let id = task.id();
+    assert_eq!(ana.input(id).await.unwrap(), serde_json::json!({ "price": 40 }));
+    assert_eq!(ana.output(id, "price").await.unwrap(), Some(40.into()));
+    assert_eq!(ana.output(id, "total").await.unwrap(), None);
+    assert_eq!(ana.output(id, "nothing").await.unwrap_err().code(), Code::Refused);
+    assert!(ana.task(id).await.unwrap().why().await.unwrap().to_string().contains("sold-out"));
+    ana.skip(id, "items").output(&[Some(1), None]).because("one is there").await.unwrap();
+    ana.skip(id, "approved").output(&true).because("by telephone").await.unwrap();
+    assert_eq!(ana.task(id).await.unwrap().outcome().await.unwrap(), Outcome::Completed(42.into()));
+    assert_eq!(ana.task(TaskId::from_u128(1)).await.unwrap_err().code(), Code::UnknownTask);
+    engine.shut_down().await.unwrap();
+}
+
+/// Under an id of their own they are told when that was another's.
+#[tokio::test]
+async fn an_id_is_for_one_thing_only() {
+    let order = order();
+    let engine = Engine::builder("memory:").workflow(&order).settings(hasty()).start().await.unwrap();
+    let ana = engine.operator("ana");
+    let (one, two) = (failed(&engine, &order).await, failed(&engine, &order).await);
+    let id = AuditId::from_u128(77);
+    ana.label(one, "team", "shop").under(id).because("mine").await.unwrap();
+    ana.label(one, "team", "shop").under(id).because("mine").await.unwrap();
+    for asked in
+        [ana.resume(one).under(id).because("x"), ana.label(two, "team", "shop").under(id).because("x")]
+    {
+        let refused = asked.await.unwrap_err();
+        assert_eq!(refused.code(), Code::Refused);
+        assert!(refused.to_string().contains("was used before, for `label` of task"), "{refused}");
+    }
+    assert_eq!(ana.audits(None, None, 9).await.unwrap().len(), 1);
+    engine.shut_down().await.unwrap();
+}
+
+/// What cannot be read later is refused: an output for a step that has none, and none for an undo that reads it.
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_skipped_with_nothing_and_a_step_that_happened_with_what_its_undo_reads() {
+    let mut flow = Workflow::<u32>::builder("trip");
+    let nap = flow.wait_for("nap", Duration::from_secs(3_600)).add();
+    let book = flow
+        .step("book", &service("hotel"), move |cx| async move {
+            cx.output(nap)?;
+            Err::<u32, _>(Failure::terminal("full", "no room"))
+        })
+        .after(nap)
+        .on_failure(OnFailure::Error)
+        .undo_with_output(|_, room: u32| async move {
+            assert_eq!(room, 12);
+            Ok::<_, Failure>(())
+        })
+        .add();
+    let trip = flow.returns(book).unwrap();
+    let engine = Engine::builder("memory:")
+        .workflow(&trip)
+        .settings(hasty())
+        .clock(steadfast::resilience::clock::Clock::tokio())
+        .start()
+        .await
+        .unwrap();
+    let ana = engine.operator("ana");
+    let task = engine.submit(&trip, &1).await.unwrap();
+    let refused = ana.skip(task.id(), "nap").output(&5).because("now").await.unwrap_err().to_string();
+    assert!(refused.contains("the output of `nap` does not fit its type"), "{refused}");
+    ana.skip(task.id(), "nap").happened().because("now").await.unwrap();
+    let Outcome::Failed(why) = task.outcome().await.unwrap() else { panic!("it did not fail") };
+    assert!(why.to_string().contains("no room"), "it has read what it waited for: {why}");
+    let refused =
+        ana.skip(task.id(), "book").happened().because("by telephone").await.unwrap_err().to_string();
+    assert!(refused.contains("the undo of `book` reads its output: say what it gave"), "{refused}");
+    ana.skip(task.id(), "book").happened().output(&12).because("by telephone").await.unwrap();
+    assert_eq!(task.outcome().await.unwrap(), Outcome::Completed(12));
+    ana.undo(task.id()).because("not needed").await.unwrap();
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Undone(_)));
+    engine.shut_down().await.unwrap();
+}
+
+/// Who wants to try ten first has ten.
+#[tokio::test]
+async fn a_bulk_and_an_export_have_no_more_than_was_said() {
+    let order = order();
+    let engine = Engine::builder("memory:").workflow(&order).settings(hasty()).start().await.unwrap();
+    for _ in 0..12 {
+        failed(&engine, &order).await;
+    }
+    let ana = engine.operator("ana");
+    let some = || engine.tasks().state(TaskState::Failed).most(5);
+    let bulk = ana.bulk(some()).undo().because("five first").await.unwrap();
+    let status = bulk.status().await.unwrap();
+    assert_eq!((status.tasks, &*status.record.looked_for), (5, "state: failed; at most: 5"));
+    let newest: Vec<_> = some().await.unwrap().tasks.into_iter().map(|task| task.id).collect();
+    assert_eq!(bulk.tasks(0, 99).await.unwrap(), newest);
+    assert_eq!(engine.export(Vec::new(), some()).await.unwrap(), 5);
+    assert_eq!(engine.export(Vec::new(), engine.tasks()).await.unwrap(), 12);
     engine.shut_down().await.unwrap();
 }

@@ -147,3 +147,15 @@ async fn what_json_cannot_say_fails_who_reads_it() {
         other => panic!("{other:?}"),
     }
 }
+
+/// By a key that nobody had, an undo would undo nothing and say that it has.
+#[tokio::test]
+async fn the_key_of_a_step_that_the_workflow_does_not_have_is_a_failure() {
+    let mut flow = Workflow::<u32>::builder("typo");
+    let run =
+        |cx: steadfast::Context<u32>| async move { Ok::<_, Failure>(cx.step_key("reserv") == cx.key()) };
+    let step = flow.step("reserve", &Service::standard("svc"), run).nothing_to_undo().add();
+    let Outcome::Undone(why) = outcome(&flow.returns(step).unwrap()).await else { panic!("it went through") };
+    let words = "`reserve` asks for the key of step `reserv`, which its workflow does not have";
+    assert!(why.to_string().contains(words), "{why}");
+}

@@ -28,8 +28,14 @@ pub(crate) const BUSY: Duration = Duration::from_secs(5);
 /// How many statements each connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
 /// The settings that a file must have while it is open, each with the value that it must show.
-const SETTINGS: [(&str, &str); 4] =
-    [("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1"), ("trusted_schema", "0")];
+const SETTINGS: [(&str, &str); 5] = [
+    ("journal_mode", "wal"),
+    ("synchronous", "2"),
+    ("foreign_keys", "1"),
+    ("trusted_schema", "0"),
+    // 64 MiB: a log that has grown while somebody read for long is cut when it begins anew.
+    ("journal_size_limit", "67108864"),
+];
 
 impl Sqlite {
     /// Opens a file, or makes it. A thread of its own writes.

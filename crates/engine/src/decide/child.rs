@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Followed;
 use super::draft::Draft;
-use crate::definition::StepId;
+use crate::definition::{CHILD_GONE, CHILD_UNFIT, StepId};
 use crate::plan::Ignored;
 use crate::task::{Busy, StepState, Turn};
 
@@ -80,10 +80,13 @@ impl Draft<'_> {
     }
 
     /// Whether a step, or one of its items, may have asked for a task of which it does not know the end: who does without the step would
-    /// leave that one behind.
-    pub(super) fn may_have_child(&self, id: StepId) -> bool {
-        let may =
-            |id: StepId| self.record(id).may_have_happened && self.record(id).state != StepState::Completed;
+    /// leave that one behind. One that is gone, or whose result does not fit, is settled by an operator's word that it `happened`.
+    pub(super) fn may_have_child(&self, id: StepId, happened: bool) -> bool {
+        let may = |id: StepId| {
+            let record = self.record(id);
+            let settled = happened && is_over(record.last_failure.as_deref().unwrap_or_default());
+            record.may_have_happened && record.state != StepState::Completed && !settled
+        };
         let items = self.head().fan(id).is_some_and(|fan| fan.items().any(may));
         self.definition.step(id).asks_for().is_some() && (items || may(id))
     }
@@ -97,4 +100,10 @@ impl Draft<'_> {
         let items = self.head().fan(id).is_some_and(|fan| fan.items().any(has));
         self.definition.step(id).asks_for().is_some() && (items || has(id))
     }
+}
+
+/// Whether a step has failed in this way though its other task has ended, as far as anybody can know.
+fn is_over(failure: &str) -> bool {
+    let kind = failure.split(':').next().unwrap_or_default();
+    [CHILD_GONE, CHILD_UNFIT].contains(&kind)
 }

@@ -124,7 +124,7 @@ impl Draft<'_> {
         if self.record(id).state == StepState::Pending && !(begun && self.is_unlocked(id)) {
             return Err(Ignored::NotItsTurn);
         }
-        if self.may_have_child(id) {
+        if self.may_have_child(id, happened) {
             return Err(Ignored::ChildGoesOn);
         }
         self.take_up();

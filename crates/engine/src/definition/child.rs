@@ -6,6 +6,10 @@ use super::{Recovery, Step};
 
 /// The service of all steps that ask for another task: it is the engine itself.
 pub const CHILDREN: &str = "steadfast.tasks";
+/// How a step has failed whose other task is not there any more: nobody knows how that has ended.
+pub const CHILD_GONE: &str = "child-gone";
+/// How a step has failed whose other task has completed, with what no later step could read.
+pub const CHILD_UNFIT: &str = "child-unfit";
 /// How long one look at the other task may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
 /// It is the engine that does not answer: nothing is given up for that.

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use builder::Builder;
 pub(crate) use check::bad_name;
 pub use check::{Invalid, Problem};
-pub use child::CHILDREN;
+pub use child::{CHILD_GONE, CHILD_UNFIT, CHILDREN};
 pub use each::{CHUNK, Each, MAX_AT_A_TIME, MAX_ITEMS};
 pub use step::{OnFailure, Recovery, Step, Undo};
 pub use wait::{Repeat, Wait};

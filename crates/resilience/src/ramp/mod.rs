@@ -69,6 +69,8 @@ pub struct Ramp {
     /// Since when it gives what it can, and how the line has changed since: new ones less those that had a turn.
     full_since: Option<Moment>,
     longer: i64,
+    /// Whether the cap is a guess, which widens when more comes in than before.
+    widens: bool,
     rng: Rng,
 }
 
@@ -86,16 +88,17 @@ impl Ramp {
             lag: Duration::ZERO,
             full_since: None,
             longer: 0,
+            widens: true,
             rng: Rng::seeded(seed),
         };
         ramp.stage_ends = now + ramp.stage_lasts();
         ramp
     }
 
-    /// Begins with a trickle, and grows up to this many turns a second: for work that somebody lets go by hand.
+    /// Begins with a trickle, and grows up to this many turns a second, never more: for work that somebody lets go by hand.
     #[must_use]
     pub fn up_to(rate: f64, now: Moment, seed: u64) -> Self {
-        Self { cap: Some(rate), ..Self::begin(None, now, seed) }
+        Self { cap: Some(rate), widens: false, ..Self::begin(None, now, seed) }
     }
 
     /// Goes on at this stage: for a process that died over a ramp.
@@ -166,7 +169,7 @@ impl Ramp {
             return;
         };
         if now.since(since) >= WIDENS_AFTER {
-            if self.longer >= 0 {
+            if self.longer >= 0 && self.widens {
                 self.cap = self.cap.map(|cap| cap * WIDENS);
             }
             (self.full_since, self.longer) = (Some(now), 0);

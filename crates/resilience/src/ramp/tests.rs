@@ -223,3 +223,18 @@ fn turns_that_have_not_begun_are_known() {
     (0..2).for_each(|_| pace.waits_no_more());
     assert!(pace.is_idle());
 }
+
+#[test]
+fn a_cap_that_somebody_has_set_never_widens() {
+    let start = Moment::from_nanos(1_000_000_000);
+    for rate in [0.01, 0.5, 3.0] {
+        let (mut ramp, mut now, mut turns) = (Ramp::up_to(rate, start, 7), start, 0_u32);
+        while now.since(start) < Duration::from_secs(3_600) {
+            turns += u32::from(ramp.turn(now).is_some());
+            ramp.did_well(now);
+            now = now + Duration::from_millis(100);
+        }
+        let most = rate * 3_600.0 + 5.0;
+        assert!(f64::from(turns) <= most, "{turns} turns at {rate} a second");
+    }
+}

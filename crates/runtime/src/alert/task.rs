@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Notice, StepId, Task};
+use steadfast_engine::{End, Notice, StepId, Task};
 use steadfast_store::{Outgoing, Store, TaskId};
 
 use super::{Alert, AlertKind, AlertState};
@@ -40,7 +40,7 @@ fn alert<S: Store>(
         Notice::TaskFailed { unknown } => {
             let why = task.in_words(definition, now);
             let words = format!("task {id} of `{name}` has failed, an operator decides: {why}");
-            Some(about(AlertKind::TaskFailed, &words, &what_to_do(workflow, unknown)))
+            Some(about(AlertKind::TaskFailed, &words, &what_to_do(workflow, task, unknown)))
         }
         Notice::UndoStuck { step } => {
             let why = task.stuck_in_words(definition, *step)?;
@@ -54,12 +54,14 @@ fn alert<S: Store>(
 }
 
 /// What to do about an undo that is stuck.
-const STUCK: &str =
-    "what the step did stands: mend its service and have the task undone again, or undo it there by hand";
+const STUCK: &str = "what the step did stands: mend its service and have the undo made again (`retry_undo`, or `resume` for all), or undo it there by \
+     hand and say so (`take_as_undone`)";
 
-fn what_to_do(workflow: &Workflow, unknown: &[StepId]) -> String {
+fn what_to_do(workflow: &Workflow, task: &Task, unknown: &[StepId]) -> String {
     let name = |step: &StepId| format!("`{}`", workflow.definition().step(*step).name());
+    let undo = task.head().ending.as_ref().is_some_and(|ending| ending.end == End::Undo);
     match unknown {
+        [] if undo => STUCK.to_owned(),
         [] => "mend what it failed on; then have its steps made again (`resume`, or `retry` with another input), skipped, or the task undone"
             .to_owned(),
         steps => format!(

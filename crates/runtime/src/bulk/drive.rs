@@ -207,6 +207,9 @@ impl<'s, S: Store> Driver<'s, S> {
         let read = self.shared.store.read(tasks.to_vec()).await?;
         let of = |stored: Option<steadfast_store::Stored>| {
             let stored = stored.ok_or_else(|| "there is no such task".to_owned())?;
+            if stored.task.steps().is_empty() {
+                return Err(steadfast_engine::Ignored::NotTaken.to_string());
+            }
             let workflow = self.shared.workflow_of(&stored);
             let workflow =
                 workflow.ok_or_else(|| format!("workflow `{}` is not known here", stored.workflow))?;

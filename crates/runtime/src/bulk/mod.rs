@@ -82,11 +82,12 @@ impl<S: Store> Node<S> {
             driver: None,
         };
         let mut bulk = Bulk { id, version: 0, tasks: 0, under_way: false, body: record.pack() };
-        let mut behind = None;
+        let (mut behind, mut left) = (None, find.most.unwrap_or(usize::MAX));
         loop {
-            let found = self.find(&find, behind, PAGE).await?;
+            let found = self.find(&find, behind, PAGE.min(left)).await?;
             let more: Vec<_> = found.tasks.iter().map(|stored| stored.id).collect();
-            behind = found.behind;
+            left -= more.len().min(left);
+            behind = found.behind.filter(|_| left > 0);
             if behind.is_none() {
                 record.state = BulkState::Prepared;
                 bulk.body = record.pack();
@@ -125,7 +126,9 @@ impl<S: Store> Node<S> {
             let (bulk, mut record) = self.read_bulk(id).await?;
             if !from.contains(&record.state) {
                 let state = match record.state {
-                    BulkState::Preparing => "its tasks are still being looked for",
+                    BulkState::Preparing => {
+                        "its tasks are still being looked for; if whoever looked has gone, prepare another"
+                    }
                     _ => "it is over",
                 };
                 return Err(ErrorKind::BulkNotNow { id, state: state.to_owned() }.into());

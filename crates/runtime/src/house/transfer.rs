@@ -27,16 +27,17 @@ impl<S: Store> Node<S> {
     /// The store's, and what the writer says.
     pub async fn export(&self, find: &Find, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
         put(out, serde_json::to_vec(&Header::new()))?;
-        let (mut behind, mut count) = (None, 0);
+        let (mut behind, mut count, mut left) = (None, 0, find.most.unwrap_or(usize::MAX));
         loop {
-            let found = self.find(find, behind, PAGE).await?;
+            let found = self.find(find, behind, PAGE.min(left)).await?;
+            left -= found.tasks.len().min(left);
             let ids = found.tasks.iter().map(|stored| stored.id).collect();
             // One that was removed meanwhile is not there any more.
             for whole in self.shared().store.whole(ids).await?.into_iter().flatten() {
                 put(out, line::write(whole))?;
                 count += 1;
             }
-            behind = found.behind;
+            behind = found.behind.filter(|_| left > 0);
             if behind.is_none() {
                 out.flush().map_err(|error| failed("the export could not be written", error))?;
                 return Ok(count);

@@ -33,12 +33,11 @@ impl<S: Store> Scheduler<S> {
         false
     }
 
-    /// What a step is told that has to wait for its turn. It asks again, should nobody call it, before its task would be put out
-    /// of memory.
+    /// What a step is told that has to wait for its turn, until it is called. Should its task be put out of memory, or go to another
+    /// node, it asks again when it is claimed.
     pub(super) fn runs_later(&mut self, id: TaskId, step: StepId) -> Happening {
         self.apart.line.insert((id, step));
-        let until = Some(self.shared.now() + self.shared.settings.release_after / 2);
-        Happening::of(Event::Refused { step, block: Block::Suspect, until })
+        Happening::of(Event::Refused { step, block: Block::Suspect, until: None })
     }
 
     /// Once nobody has the turn, the next in line is called: whether anybody was.

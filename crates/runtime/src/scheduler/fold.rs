@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_engine::{
-    Ask, CHUNK, Dispatch, Event, MAX_STEPS, Notice, Plan, Record, StepId, StepState, Time, decide,
+    Action, Ask, CHUNK, Dispatch, Event, Ignored, MAX_STEPS, Notice, Plan, Record, StepId, StepState,
+    TaskState, Time, decide,
 };
 use steadfast_store::{Audit, Guard, Hold, Labels, MailId, Payload, Store, TaskId, Write};
 
@@ -95,7 +96,10 @@ impl<S: Store> Scheduler<S> {
             folded.mail_read = folded.mail_read.max(happening.mail);
             // The time is asked for each: it must not be earlier than what the event came from.
             let now = self.shared.now();
-            let plan = decide(owned.workflow.definition(), &owned.task, &happening.event, now);
+            let plan = match belongs_to_its_parent(owned, &happening.event) {
+                true => Plan::refused(Ignored::OfParent),
+                false => decide(owned.workflow.definition(), &owned.task, &happening.event, now),
+            };
             folded.audits.extend(audit_of(id, owned, &happening, &plan));
             if let Some(ignored) = plan.ignored() {
                 self.ignored(id, owned, &happening.event, ignored);
@@ -106,7 +110,8 @@ impl<S: Store> Scheduler<S> {
             folded.notices.extend_from_slice(plan.notices());
             folded.minds_mail |= gives_up_a_signal(owned, &happening.event, &plan);
             let brought = plan.keeps().zip(happening.output.clone());
-            for (at, output) in brought.into_iter().chain(without_output(owned, &plan)) {
+            let without = without_output(owned, &plan, happening.output.is_some());
+            for (at, output) in brought.into_iter().chain(without) {
                 // How far an attempt has come is for the next one, which reads it from the store. Of items there are too many.
                 if at.ordinal() < 2 * MAX_STEPS {
                     owned.keep_output(at, &output);
@@ -129,7 +134,7 @@ impl<S: Store> Scheduler<S> {
         folded
     }
 
-    fn ignored(&mut self, id: TaskId, owned: &Owned, event: &Event, _why: steadfast_engine::Ignored) {
+    fn ignored(&mut self, id: TaskId, owned: &Owned, event: &Event, _why: Ignored) {
         match event {
             Event::Answered { .. } => count(&self.shared.counters.late_answers),
             // The place that was taken for it is free again.
@@ -318,14 +323,22 @@ impl<S: Store> Scheduler<S> {
 }
 
 /// Steps that waited and have ended without an output: it is nothing, as JSON has it.
-fn without_output(owned: &Owned, plan: &Plan) -> Vec<(StepId, Payload)> {
+fn without_output(owned: &Owned, plan: &Plan, brought: bool) -> Vec<(StepId, Payload)> {
     let definition = owned.workflow.definition();
     let waited = |(step, record): &&(StepId, Record)| {
-        let ended = record.state == StepState::Completed && plan.keeps() != Some(*step);
+        let ended = record.state == StepState::Completed && !(brought && plan.keeps() == Some(*step));
         ended && owned.task.rules(definition, *step).wait().is_some()
     };
     let nothing = |(step, _): &(StepId, Record)| (*step, Payload::from(b"null".as_slice()));
     plan.steps().iter().filter(waited).map(nothing).collect()
+}
+
+/// Whether somebody else than its parent asks for the undo of a task that has given its parent what it asked for.
+fn belongs_to_its_parent(owned: &Owned, event: &Event) -> bool {
+    let Event::Asked { action: Action::Undo, by, .. } = event else { return false };
+    let parent = owned.reply.as_ref().and_then(|reply| reply.parent());
+    let by_another = |parent: TaskId| **by != *crate::child::asks_as(parent);
+    owned.task.state() == TaskState::Completed && parent.is_some_and(by_another)
 }
 
 /// Whether it decides that a signal has not come.

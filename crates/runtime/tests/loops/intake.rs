@@ -87,8 +87,9 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
     node.taken_up(id(1)).await.unwrap();
     let large = format!("\"{}\"", "x".repeat(MAX_PAYLOAD));
     for bad in [
-        Arrival { workflow: Arc::from("nobody"), ..arrival(2) },
+        Arrival { workflow: Arc::from("nobody"), key: Some(Arc::from("k-2")), ..arrival(2) },
         Arrival { version: Some(9), ..arrival(3) },
+        Arrival { workflow: Arc::from("x".repeat(40_000)), ..arrival(8) },
         Arrival { input: Payload::from(&b"{"[..]), ..arrival(4) },
         keyed(5, "2"),
         Arrival { input: Payload::from(large.as_bytes()), ..arrival(6) },
@@ -103,6 +104,7 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
         (4, "the input is no JSON"),
         (5, "the key was used for another input, by task 00000000-0000-0000-0000-000000000001"),
         (6, "the input has 1048578 bytes"),
+        (8, "the name of the workflow has 40000 bytes"),
     ] {
         let why = node.why(id(number)).await.unwrap().to_string();
         assert!(why.contains(&format!("it could not be taken: {words}")), "{why}");
@@ -114,10 +116,12 @@ async fn what_cannot_be_a_task_fails_with_its_reason_which_is_told() {
     }
     let elsewhere = node.taken_up(id(7)).await.unwrap_err().to_string();
     assert!(elsewhere.contains("the task of then is found by that key"), "the first task: {elsewhere}");
-    assert_eq!((store.arrivals(None, 9).await.unwrap(), node.stats().not_taken), (vec![], 5));
+    assert_eq!((store.arrivals(None, 9).await.unwrap(), node.stats().not_taken), (vec![], 6));
     let failed = replies(&node).await.into_iter().filter(|reply| matches!(reply.says, Says::Failed { .. }));
     let failed: BTreeSet<_> = failed.map(|reply| reply.correlation.unwrap().to_string()).collect();
-    assert_eq!(failed, (2..=6).map(|number| format!("order-{number}")).collect());
+    assert_eq!(failed, [2, 3, 4, 5, 6, 8].map(|number| format!("order-{number}")).into_iter().collect());
+    let why = node.why(id(2)).await.unwrap().to_string();
+    assert!(why.contains("its key was `k-2`; its correlation id was `order-2`"), "whose it was: {why}");
     assert_eq!(books.effects("a"), 1);
     let find = steadfast_runtime::Find { reason: Some("no JSON".into()), ..Default::default() };
     let found = node.find(&find, None, 9).await;
@@ -156,6 +160,21 @@ async fn what_was_not_taken_is_closed_by_an_operator() {
     assert!(node.verify().await.unwrap().is_sound());
     let says: Vec<_> = replies(&node).await.into_iter().map(|reply| reply.says).collect();
     assert!(matches!(says[..], [Says::Failed { .. }, Says::Undone { .. }]), "{says:?}");
+}
+
+/// Tasks are listed and removed by the time that their ids begin with: others are not taken.
+#[tokio::test(start_paused = true)]
+async fn an_id_that_does_not_begin_with_the_time_is_refused() {
+    let (workflow, books) = saga(fine(), fine());
+    let store = open();
+    let node = node_with(store.clone(), &workflow, quick()).await;
+    store.hand_in(Arrival { task: Ok(Some(TaskId::from_u128(u128::MAX))), ..arrival(1) });
+    sleep(s(10)).await;
+    let task = store.tasks().into_iter().next().unwrap();
+    assert_ne!(task, TaskId::from_u128(u128::MAX));
+    let why = node.why(task).await.unwrap().to_string();
+    assert!(why.contains("does not begin with the time: use a UUID of version 7"), "{why}");
+    assert_eq!(books.calls("a"), 0);
 }
 
 /// The id of another task: the submission fails under an id of its own, and the other goes its way.

@@ -334,3 +334,30 @@ fn reason(error: &Error) -> String {
         other => panic!("{other}"),
     }
 }
+
+/// Several who ask under one id at once all hear of it, and none who stops waiting takes the answer from the others.
+#[tokio::test(start_paused = true)]
+async fn several_who_ask_under_one_id_at_once_all_hear_of_it() {
+    let (workflow, _) = pair(first(vec![NO]));
+    let (other, _) = Flow::new("other").step(step("x"), service("svc"), always(Act::Succeed)).build();
+    let store = memory();
+    let one = node_with(store.clone(), &workflow, quick()).await;
+    let task = submit(&one, &workflow).await;
+    one.at_rest(task).await.unwrap();
+    let same = || Operation::new(Action::Pause, "ana", "x").under(AuditId::from_u128(5));
+    let [first, second] = [one.operate(task, same()), one.operate(task, same())];
+    let (first, second) = tokio::join!(first, second);
+    assert_eq!((first.is_err(), second.is_err()), (true, true), "a failed task is not paused");
+    one.shut_down().await.unwrap();
+    // Nobody knows the workflow: all wait, and all are told that nobody acts.
+    let stranger = node_with(store, &other, quick()).await;
+    let late = || Operation::new(Action::Resume, "ana", "x").under(AuditId::from_u128(6));
+    let brief = async {
+        tokio::select! { _ = stranger.operate(task, late()) => {}, () = sleep(s(3)) => {} }
+    };
+    let (first, second, ()) =
+        tokio::join!(stranger.operate(task, late()), stranger.operate(task, late()), brief);
+    for waited in [first, second] {
+        assert!(matches!(waited.unwrap_err().kind(), ErrorKind::NotActedOn { .. }));
+    }
+}

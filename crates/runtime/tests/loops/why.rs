@@ -211,7 +211,7 @@ async fn a_step_that_may_have_killed_its_process_waits_for_the_other() {
         sleep(s(4)).await;
         node = node_with(store.clone(), &workflow, quick()).await;
     }
-    let (began, mut until) = (node.now(), Vec::new());
+    let began = node.now();
     for _ in 0..5 {
         sleep(s(1)).await;
         let why = node.why(task).await.unwrap();
@@ -220,10 +220,7 @@ async fn a_step_that_may_have_killed_its_process_waits_for_the_other() {
         assert_eq!((runs.len(), waits.len()), (1, 1), "{why:#?}");
         assert_eq!((&waits[0].on, &waits[0].change), (&On::Suspect, &Change::Others));
         near(waits[0].since, began);
-        until.push(waits[0].until.unwrap());
     }
-    until.dedup();
-    assert!(until.len() > 1, "asked again and again, since the same time: {until:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -276,6 +276,37 @@ fn a_step_that_may_have_asked_for_a_task_is_not_skipped() {
     assert_eq!(run.task.state(), TaskState::Completed);
 }
 
+/// Whose task is gone, or gave what does not fit, is settled by the word of an operator who has looked; others are not.
+#[test]
+fn a_step_whose_task_is_over_is_settled_by_the_word_that_it_happened() {
+    for (kind, is_settled) in [
+        ("child-gone: it is not there", true),
+        ("child-unfit: x", true),
+        ("child-undone", false),
+        ("", false),
+    ] {
+        let failing = Step::child("b", "other").on_failure(OnFailure::Error);
+        let mut run = Run::new(workflow([failing, step("c").after(["b"])]));
+        run.start("b");
+        run.goes_on("b");
+        run.wake("b");
+        run.start("b");
+        let failure = Failure { kind: Arc::from(kind), calls: 1, effect: Effect::Possible, again: None };
+        let answer = run.answer("b", Answer::Failed(failure));
+        run.event(&answer);
+        assert_eq!(run.task.state(), TaskState::Failed, "{kind}");
+        let skip = |happened| asked(Action::Skip { step: run.id("b"), happened });
+        let (left, happened) = (skip(false), skip(true));
+        assert_eq!(run.ignored(&left), Ignored::ChildGoesOn, "{kind}: it would be left behind");
+        if is_settled {
+            run.event(&happened);
+            assert_eq!(run.state("b"), StepState::Completed, "{kind}");
+        } else {
+            assert_eq!(run.ignored(&happened), Ignored::ChildGoesOn, "{kind}");
+        }
+    }
+}
+
 #[test]
 fn made_again_it_asks_for_another_task_unless_the_first_may_be_there() {
     let failing = || Step::child("b", "other").on_failure(OnFailure::Error);
