@@ -17,8 +17,8 @@ use steadfast_store::{
     Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
     Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Message, NodeId,
     Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted,
-    Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored, Submission,
-    Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Put, PutBulk, PutText, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, WorkflowText, WorkflowTexts, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 use tokio::task::JoinSet;
@@ -294,6 +294,16 @@ impl Schedules for Counted {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         self.counted().remove(name)
+    }
+}
+
+impl WorkflowTexts for Counted {
+    fn workflow_texts(&self) -> impl Future<Output = Told<Vec<WorkflowText>>> + Send {
+        self.counted().workflow_texts()
+    }
+
+    fn put_texts(&self, batch: Vec<WorkflowText>) -> impl Future<Output = Told<Vec<PutText>>> + Send {
+        self.counted().put_texts(batch)
     }
 }
 

@@ -101,7 +101,8 @@ impl<S: Store> Node<S> {
     }
 
     async fn is_found(&self, find: &Find, stored: &Stored) -> Result<bool, Error> {
-        let workflow = self.shared().workflow_of(stored).map(|workflow| workflow.definition());
+        let workflow = self.shared().workflow_of(stored);
+        let workflow = workflow.as_ref().map(|workflow| workflow.definition());
         if let Some(service) = &find.service
             && !workflow.is_some_and(|definition| calls(definition, &stored.task, service))
         {

@@ -132,7 +132,7 @@ fn fit<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<(New, Extra), 
     }
     let workflow = workflow(shared, arrival)?;
     let new = New {
-        workflow: Arc::clone(workflow),
+        workflow,
         namespace: Arc::clone(&arrival.namespace),
         key: arrival.key.clone(),
         priority: arrival.priority,
@@ -152,13 +152,14 @@ fn address(arrival: &Arrival) -> Option<Result<ReplyTo, String>> {
     arrival.reply_to.as_ref().map(|text| text.parse().map_err(|error| format!("{error}")))
 }
 
-fn workflow<'s, S: Store>(shared: &'s Shared<S>, arrival: &Arrival) -> Result<&'s Arc<Workflow>, String> {
+fn workflow<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Arc<Workflow>, String> {
     let name = &arrival.workflow;
-    let of_name = shared.workflows.all().filter(|workflow| workflow.name() == name);
+    let workflows = shared.workflows.load();
+    let of_name = workflows.all().filter(|workflow| workflow.name() == name);
     let fits =
         |workflow: &&Arc<Workflow>| arrival.version.is_none_or(|of| of == workflow.definition().version());
     let newest = of_name.filter(fits).max_by_key(|workflow| workflow.definition().version());
-    newest.ok_or_else(|| {
+    newest.cloned().ok_or_else(|| {
         let version = arrival.version.map_or(String::new(), |version| format!(" version {version}"));
         format!("workflow `{name}`{version} is not registered here: give it to the engine's builder, and submit again")
     })

@@ -32,6 +32,7 @@ mod node;
 mod operate;
 mod outbox;
 mod pulse;
+mod register;
 mod reply;
 pub mod schedule;
 mod scheduler;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use steadfast_engine::{Action, Ignored, NotTaken, StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{
@@ -98,7 +99,8 @@ impl<S: Store> Node<S> {
         let shared = Arc::new(Shared {
             store,
             settings,
-            workflows,
+            workflows: ArcSwap::from_pointee(workflows),
+            registering: tokio::sync::Mutex::default(),
             clock,
             time,
             lease,
@@ -134,7 +136,8 @@ impl<S: Store> Node<S> {
             let _ends = ends;
             scheduler.run(messages).await;
         });
-        alert::listen(&shared);
+        let services: Vec<_> = shared.workflows.load().services().into_iter().cloned().collect();
+        alert::listen(&shared, &services, &[]);
         let outbox = tokio::spawn(outbox::run(Arc::clone(&shared)));
         let watch = tokio::spawn(alert::watch(Arc::clone(&shared)));
         let replies = tokio::spawn(reply::run(Arc::clone(&shared)));
@@ -157,8 +160,8 @@ impl<S: Store> Node<S> {
 
     /// The workflow of this name and version.
     #[must_use]
-    pub fn workflow(&self, name: &str, version: u32) -> Option<&Arc<Workflow>> {
-        self.shared.workflows.get(name, version)
+    pub fn workflow(&self, name: &str, version: u32) -> Option<Arc<Workflow>> {
+        self.shared.workflow(name, version)
     }
 
     /// What the store knows of services' circuits: it outlives nodes.
@@ -240,7 +243,8 @@ impl<S: Store> Node<S> {
             return Err(steadfast_store::Error::new(Kind::TooLarge, message).into());
         }
         let stored = self.read(task).await?;
-        let definition = self.workflow_of(&stored)?.definition();
+        let workflow = self.workflow_of(&stored)?;
+        let definition = workflow.definition();
         let over = || ErrorKind::SignalOver { task, signal: name.to_owned() };
         match stored.task.takes(definition, name, id) {
             Err(NotTaken::Doubled) => Ok(false),
@@ -285,7 +289,7 @@ impl<S: Store> Node<S> {
     ///
     /// # Errors
     /// This program does not know it in that version and shape.
-    pub fn workflow_of(&self, stored: &Stored) -> Result<&Arc<Workflow>, Error> {
+    pub fn workflow_of(&self, stored: &Stored) -> Result<Arc<Workflow>, Error> {
         let unknown =
             || ErrorKind::UnknownWorkflow { name: stored.workflow.to_string(), version: stored.version };
         self.shared.workflow_of(stored).ok_or_else(|| unknown().into())

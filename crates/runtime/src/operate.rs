@@ -217,7 +217,7 @@ impl<S: Store> Node<S> {
         }
         let stored = self.read(task).await?;
         let workflow = self.shared().workflow_of(&stored);
-        let fits = |workflow: &Arc<Workflow>| match &operation.brings {
+        let fits = |workflow: Arc<Workflow>| match &operation.brings {
             Some(given) => workflow.fits(step, as_input, given),
             None => workflow.can_be_undone_without_output(step),
         };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use steadfast_engine::{StepId, Time};
 use steadfast_resilience::clock::Clock;
 use steadfast_store::{Error, Payload, Store, TaskId};
@@ -28,7 +29,10 @@ use crate::workflow::{NONE_TAKEN, Workflow, Workflows};
 pub(crate) struct Shared<S> {
     pub(crate) store: S,
     pub(crate) settings: Settings,
-    pub(crate) workflows: Workflows,
+    /// More may come while it works.
+    pub(crate) workflows: ArcSwap<Workflows>,
+    /// Held while one is added.
+    pub(crate) registering: tokio::sync::Mutex<()>,
     pub(crate) clock: Clock,
     pub(crate) time: StoreClock,
     pub(crate) lease: Lease,
@@ -99,10 +103,15 @@ impl<S: Store> Shared<S> {
     }
 
     /// The workflow that a stored task is of, if this program knows it in that version and shape.
-    pub(crate) fn workflow_of(&self, stored: &steadfast_store::Stored) -> Option<&Arc<Workflow>> {
-        let known = self.workflows.get(&stored.workflow, stored.version)?;
+    pub(crate) fn workflow_of(&self, stored: &steadfast_store::Stored) -> Option<Arc<Workflow>> {
+        let known = self.workflow(&stored.workflow, stored.version)?;
         let fits = known.shape() == stored.shape && stored.task.check(known.definition()).is_ok();
         fits.then_some(known)
+    }
+
+    /// The workflow of this name and version, if this program knows it.
+    pub(crate) fn workflow(&self, name: &str, version: u32) -> Option<Arc<Workflow>> {
+        self.workflows.load().get(name, version).cloned()
     }
 
     /// What a stored task is worked on by: its workflow, or what closes one that was not taken.
@@ -110,7 +119,7 @@ impl<S: Store> Shared<S> {
         let none_taken = stored.shape == NONE_TAKEN && stored.task.steps().is_empty();
         match none_taken {
             true => Some(Arc::new(Workflow::of_none_taken(&stored.workflow, stored.version))),
-            false => self.workflow_of(stored).cloned(),
+            false => self.workflow_of(stored),
         }
     }
 

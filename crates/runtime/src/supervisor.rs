@@ -52,7 +52,7 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
         overdue.iter().map(|overdue| PayloadKey { task: overdue.task, step: Some(StepId::OF_REPLIES) });
     let replies = shared.store.payloads(places.collect()).await?;
     let mut writes = Vec::new();
-    let mut tasks: Vec<(&Arc<Workflow>, Stored)> = Vec::new();
+    let mut tasks: Vec<(Arc<Workflow>, Stored)> = Vec::new();
     for ((overdue, stored), reply) in overdue.iter().zip(read).zip(replies) {
         let Some(mut stored) = stored else { continue };
         // Two attempts of one task: the second is moved on the next time.
@@ -60,7 +60,7 @@ async fn recover<S: Store>(shared: &Shared<S>, overdue: &[Overdued]) -> Result<u
             continue;
         }
         let Some(workflow) = shared.workflow_of(&stored) else { continue };
-        if let Some(write) = plan(shared, workflow, &mut stored, overdue, reply.as_ref()) {
+        if let Some(write) = plan(shared, &workflow, &mut stored, overdue, reply.as_ref()) {
             writes.push(write);
             tasks.push((workflow, stored));
         }

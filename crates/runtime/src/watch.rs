@@ -198,7 +198,7 @@ impl<S: Store> Shared<S> {
                 if rests || stopped {
                     self.watchers.forget(task);
                     let stored = read?.ok_or(ErrorKind::UnknownTask(task))?;
-                    let workflow = self.workflow_of(&stored).cloned();
+                    let workflow = self.workflow_of(&stored);
                     let rested = Rested { task: stored.task, known: Known::default(), workflow };
                     return if rests { Ok(rested) } else { Err(ErrorKind::ShuttingDown.into()) };
                 }

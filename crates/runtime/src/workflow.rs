@@ -315,7 +315,7 @@ fn ancestors(definition: &Definition, step: StepId) -> Vec<StepId> {
 }
 
 /// All workflows that a program knows, by name and version.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Workflows {
     by_name: HashMap<Arc<str>, Vec<Arc<Workflow>>>,
 }

@@ -8,8 +8,9 @@ use steadfast_resilience::clock::Clock;
 use steadfast_store::{
     Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error as StoreError,
     Filter, Handed, Kept, Listed, Listing, Mail, Mailbox, Memory, Message, NodeId, Nodes, Outbox, OutboxId,
-    OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule,
-    Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, PutText,
+    Schedule, Schedules, Sent, Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered,
+    WorkflowText, WorkflowTexts, Write, Written,
 };
 use steadfast_store_sqlite::Sqlite;
 
@@ -243,6 +244,16 @@ impl Schedules for AnyStore {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Told<bool>> + Send {
         either!(self, store => store.remove(name)).run()
+    }
+}
+
+impl WorkflowTexts for AnyStore {
+    fn workflow_texts(&self) -> impl Future<Output = Told<Vec<WorkflowText>>> + Send {
+        either!(self, store => store.workflow_texts()).run()
+    }
+
+    fn put_texts(&self, batch: Vec<WorkflowText>) -> impl Future<Output = Told<Vec<PutText>>> + Send {
+        either!(self, store => store.put_texts(batch)).run()
     }
 }
 

@@ -1,28 +1,23 @@
 //! The engine: opened, given work, shut down.
 
 use std::fmt;
-use std::future::IntoFuture;
-use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use steadfast_engine::{Definition, Time};
+use serde_json::Value;
 use steadfast_resilience::clock::Clock;
 use steadfast_resilience::telemetry::alert::Rule;
 use steadfast_runtime::{
-    Alert, AlertError, BulkStatus, CircuitRecord, Extra, New, Node, Settings, Start, Stats, Told, Workflows,
+    Alert, AlertError, BulkStatus, CircuitRecord, Node, Settings, Stats, Told, Workflows,
 };
-use steadfast_store::{AuditId, MAX_KEY, MAX_LABELS, MAX_PAYLOAD, Payload, TaskId};
+use steadfast_store::{AuditId, PutText, TaskId, WorkflowText, WorkflowTexts as _};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::any_store::AnyStore;
 use crate::bulk::Bulk;
-use crate::error::{Code, Error, empty_key, other_workflow, too_large};
-use crate::operator::{Operator, bad_label};
+use crate::error::{Code, Error, other_workflow};
+use crate::operator::Operator;
 use crate::signal::Signal;
 use crate::task::Task;
 use crate::tasks::Tasks;
@@ -62,16 +57,46 @@ impl Engine {
         }
     }
 
-    /// Submits a task. Await it: when that returns, the task is stored and will be worked on, whatever happens.
-    pub fn submit<'e, In: Serialize, Out>(
-        &'e self,
-        workflow: &'e Workflow<In, Out>,
-        input: &In,
-    ) -> Submit<'e, In, Out> {
-        let input = packed(workflow, input);
-        let (namespace, start) = (Arc::from(""), Start::Now);
-        let types = PhantomData;
-        Submit { engine: self, workflow, input, key: None, namespace, priority: 0, start, extra: None, types }
+    /// Takes on one more workflow while it works. When this returns, tasks of it can be submitted; those that waited for it go on
+    /// within a minute. One that it has already is left as it is.
+    ///
+    /// # Errors
+    /// Another one of the same name and version, or a service of the same name with other limits; the engine has stopped.
+    pub async fn add_workflow<In, Out>(&self, workflow: &Workflow<In, Out>) -> Result<(), Error> {
+        let registered = self.node.register(Arc::clone(&workflow.inner)).await;
+        registered.map_err(|words| Error::new(Code::BadWorkflow, words))
+    }
+
+    /// All workflows that it works on, in all versions, with any JSON as their input and result.
+    #[must_use]
+    pub fn workflows(&self) -> Vec<Workflow<Value, Value>> {
+        self.node.workflows().into_iter().map(Workflow::untyped).collect()
+    }
+
+    /// The texts of workflows that were stored with [`put_text`](Self::put_text), by name and version.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn workflow_texts(&self) -> Result<Vec<WorkflowText>, Error> {
+        Ok(self.node.workflow_texts().await?)
+    }
+
+    /// Stores a version of a workflow as a text, for programs that read workflows from elsewhere: tasks stay on the version that they
+    /// began with, and the next process has to know what that was. One that is there stays as it is, and is given back.
+    ///
+    /// # Errors
+    /// The store's, a text that is too large.
+    pub async fn put_text(&self, text: WorkflowText) -> Result<PutText, Error> {
+        Ok(self.node.put_text(text).await?)
+    }
+
+    /// A task of whatever workflow, whose result is any JSON.
+    ///
+    /// # Errors
+    /// The store's; a task that does not exist.
+    pub async fn any_task(&self, id: TaskId) -> Result<Task<Value>, Error> {
+        self.node.read(id).await?;
+        Ok(Task::new(id, Arc::clone(&self.node)))
     }
 
     /// A task that was submitted before, by this program or another.
@@ -221,158 +246,82 @@ impl Builder {
     /// An address or a workflow that makes no sense; what the store says: somebody else has it open, a newer version
     /// made it, it cannot be written, the disk is full.
     pub async fn start(mut self) -> Result<Engine, Error> {
+        self.check()?;
+        self.open()?.start().await
+    }
+
+    /// Opens the store and does not work yet: for programs whose workflows are in it ([`Opened::workflow_texts`]).
+    ///
+    /// # Errors
+    /// An address that makes no sense; what the store says.
+    pub fn open(self) -> Result<Opened, Error> {
+        let store = AnyStore::open(&self.address, &self.clock)?;
+        Ok(Opened { builder: self, store })
+    }
+
+    /// Whether it makes sense, with everything that was asked for.
+    fn check(&mut self) -> Result<(), Error> {
         self.asked.drain(..).for_each(|ask| ask(&mut self.settings));
-        if let Some(twice) = self.twice {
+        if let Some(twice) = &self.twice {
             return Err(Error::new(Code::BadWorkflow, format!("{twice}: raise the version of one")));
         }
         self.workflows.check().map_err(|words| Error::new(Code::BadWorkflow, words))?;
-        self.settings.check().map_err(|words| Error::new(Code::BadSettings, words))?;
-        let store = AnyStore::open(&self.address, &self.clock)?;
-        let node = Node::start(store, self.workflows, self.settings, self.clock).await?;
+        self.settings.check().map_err(|words| Error::new(Code::BadSettings, words))
+    }
+}
+
+/// A store that is open, and an engine that does not work yet.
+#[must_use = "nothing runs until `start`"]
+pub struct Opened {
+    builder: Builder,
+    store: AnyStore,
+}
+
+impl Opened {
+    /// The texts of workflows that the store has, by name and version: see [`Engine::put_text`].
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn workflow_texts(&self) -> Result<Vec<WorkflowText>, Error> {
+        Ok(self.store.workflow_texts().await?)
+    }
+
+    /// Stores the text of a workflow: see [`Engine::put_text`].
+    ///
+    /// # Errors
+    /// The store's, a text that is too large.
+    pub async fn put_text(&self, text: WorkflowText) -> Result<PutText, Error> {
+        let put = self.store.put_texts(vec![text]).await?;
+        Ok(put.into_iter().next().unwrap_or(PutText::Done))
+    }
+
+    /// A workflow whose tasks it works on.
+    pub fn workflow<In, Out>(mut self, workflow: &Workflow<In, Out>) -> Self {
+        self.builder = self.builder.workflow(workflow);
+        self
+    }
+
+    /// Begins to work: with what is left from before, too. Must be called inside of a tokio runtime.
+    ///
+    /// # Errors
+    /// A workflow or settings that make no sense; what the store says.
+    pub async fn start(mut self) -> Result<Engine, Error> {
+        self.builder.check()?;
+        let Builder { workflows, settings, clock, .. } = self.builder;
+        let node = Node::start(self.store, workflows, settings, clock).await?;
         Ok(Engine { node: Arc::new(node) })
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("address", &self.builder.address).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-/// An input as it is stored.
-pub(crate) fn packed<In: Serialize, Out>(workflow: &Workflow<In, Out>, input: &In) -> Result<Payload, Error> {
-    serde_json::to_vec(input).map(Payload::from).map_err(|error| {
-        let message = format!("the input of `{}` cannot be written as JSON: {error}", workflow.name());
-        Error::new(Code::BadPayload, message).because(error)
-    })
-}
-
-/// A workflow that this engine was not given.
-pub(crate) fn unregistered(definition: &Definition) -> Error {
-    let message = format!(
-        "workflow `{}` version {} is not registered: give it to `Engine::builder(..).workflow(..)`",
-        definition.name(),
-        definition.version()
-    );
-    Error::new(Code::UnknownWorkflow, message)
-}
-
-/// A submission. Await it.
-#[must_use = "nothing is submitted until it is awaited"]
-pub struct Submit<'e, In, Out> {
-    engine: &'e Engine,
-    workflow: &'e Workflow<In, Out>,
-    input: Result<Payload, Error>,
-    key: Option<Arc<str>>,
-    namespace: Arc<str>,
-    priority: i8,
-    start: Start,
-    pub(crate) extra: Option<Box<Extra>>,
-    types: PhantomData<fn(In) -> Out>,
-}
-
-impl<In, Out> Submit<'_, In, Out> {
-    /// Under the same key the same workflow runs once: a second submission gives the first task back. The same key with
-    /// another input is an error, and so is an empty one. Inputs are the same if they are as JSON, byte for byte: use a
-    /// `BTreeMap`, since a `HashMap` is written in another order each time.
-    pub fn key(mut self, key: impl fmt::Display) -> Self {
-        self.key = Some(Arc::from(key.to_string()));
-        self
-    }
-
-    /// Whose task it is: keys are unique within one of these, and at a service that is full each has the same share of the
-    /// places. Default: the empty one.
-    pub fn namespace(mut self, namespace: &str) -> Self {
-        self.namespace = Arc::from(namespace);
-        self
-    }
-
-    /// Among the tasks that wait for the same service, one with a higher priority goes first, whoever has waited longer;
-    /// a lower one has its turn when no higher one waits. What runs is not interrupted. Default: 0.
-    pub fn priority(mut self, priority: i8) -> Self {
-        self.priority = priority;
-        self
-    }
-
-    /// Gives it a label, by which it is found ([`Engine::tasks`]); said again, another one. Operators can change them. A task that
-    /// is found under its key keeps those that it has.
-    pub fn label(mut self, name: &str, value: &str) -> Self {
-        let extra = self.extra.get_or_insert_default();
-        match std::mem::take(&mut extra.labels).with(name, Some(value)) {
-            Ok(labels) => extra.labels = labels,
-            Err(words) => self.input = self.input.and(Err(bad_label(words))),
-        }
-        self
-    }
-
-    /// Starts at this time, a [`Time`] or a `SystemTime`; at once if it has passed. The task is stored now, and its
-    /// `complete_within` counts from its start. A task that is found under its key keeps the time that it has.
-    pub fn start_at(mut self, time: impl Into<Time>) -> Self {
-        self.start = Start::At(time.into());
-        self
-    }
-
-    /// Starts so long after it was submitted: see [`start_at`](Self::start_at).
-    pub fn start_after(mut self, time: Duration) -> Self {
-        self.start = Start::After(time);
-        self
-    }
-}
-
-impl<In, Out> Submit<'_, In, Out> {
-    fn check(&self, input: &Payload) -> Result<(), Error> {
-        if self.key.as_ref().is_some_and(|key| key.is_empty()) {
-            return Err(empty_key());
-        }
-        let correlation = self.extra.as_ref().and_then(|extra| extra.correlation.as_ref());
-        let labels = self.extra.as_ref().map_or(0, |extra| extra.labels.count());
-        if labels > MAX_LABELS {
-            return Err(bad_label(format!("it has {labels} labels, at most {MAX_LABELS} are allowed")));
-        }
-        let sizes = [
-            ("the key", self.key.as_ref().map_or(0, |key| key.len()), MAX_KEY),
-            ("the namespace", self.namespace.len(), MAX_KEY),
-            ("the correlation id", correlation.map_or(0, |id| id.len()), MAX_KEY),
-            ("the input, as JSON,", input.len(), MAX_PAYLOAD),
-        ];
-        match sizes.into_iter().find(|(_, bytes, most)| bytes > most) {
-            Some((what, bytes, most)) => Err(too_large(what, bytes, most)),
-            None => Ok(()),
-        }
-    }
-}
-
-impl<'e, In, Out> IntoFuture for Submit<'e, In, Out>
-where
-    In: 'e,
-    Out: DeserializeOwned + Send + 'e,
-{
-    type Output = Result<Task<Out>, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'e>>;
-
-    fn into_future(mut self) -> Self::IntoFuture {
-        let taken = std::mem::replace(&mut self.input, Ok(Payload::default()));
-        let checked = taken.and_then(|input| self.check(&input).map(|()| input));
-        let Submit { engine, workflow, key, namespace, priority, start, extra, .. } = self;
-        Box::pin(async move {
-            let inner = &workflow.inner;
-            let definition = inner.definition();
-            if engine.node.workflow(definition.name(), definition.version()).is_none() {
-                return Err(unregistered(definition));
-            }
-            let new = New { workflow: Arc::clone(inner), namespace, key, priority, input: checked? };
-            let submitted = match extra {
-                None => engine.node.submit_for(new, start).await?,
-                Some(extra) => engine.node.submit_with(new, start, *extra).await?,
-            };
-            Ok(Task::new(submitted.task, Arc::clone(&engine.node)))
-        })
-    }
-}
-
-impl<In, Out> fmt::Debug for Submit<'_, In, Out> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Submit").field("workflow", &self.workflow.name()).field("key", &self.key).finish()
     }
 }
 

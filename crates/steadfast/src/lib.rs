@@ -86,6 +86,7 @@ mod schedule;
 mod signal;
 mod step;
 mod steps;
+mod submit;
 mod submit_in;
 mod task;
 mod tasks;
@@ -96,7 +97,7 @@ pub use bulk::{Bulk, BulkAsk, BulkAsked, BulkOf};
 pub use child::{ChildBuilder, ChildrenBuilder};
 pub use context::{Context, Seen};
 pub use each::{EachBuilder, ItemsRef};
-pub use engine::{Builder as EngineBuilder, Engine, Events, Submit};
+pub use engine::{Builder as EngineBuilder, Engine, Events, Opened};
 pub use error::{Code, Error};
 pub use failure::Failure;
 pub use group::{GroupBuilder, GroupRef};
@@ -122,12 +123,13 @@ pub use steadfast_runtime::{
 };
 pub use steadfast_store::{
     Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, Labels, MAX_LABEL, MAX_LABELS,
-    ReplyId, TaskId,
+    PutText, ReplyId, TaskId, WorkflowText,
 };
 /// For programs without an engine that hand submissions in, and the version of `rusqlite` that their connections must be of.
 pub use steadfast_store_sqlite::{HandIn, rusqlite};
 pub use step::{StepBuilder, StepRef};
 pub use steps::Steps;
+pub use submit::Submit;
 pub use submit_in::SubmitIn;
 pub use task::{Outcome, Reason, Status, StepStatus, Task};
 pub use tasks::{Page, Summary, Tasks};

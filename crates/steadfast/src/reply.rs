@@ -9,8 +9,9 @@ use steadfast_runtime::{Node, QueueStatus, Reply, ReplyError, ReplyTo, Says};
 use steadfast_store::ReplyId;
 
 use crate::any_store::AnyStore;
-use crate::engine::{Builder, Engine, Submit};
+use crate::engine::{Builder, Engine};
 use crate::error::{Code, Error};
+use crate::submit::Submit;
 
 /// How long replies that were handed out are nobody else's, if nobody says otherwise: longer than most work on one takes.
 const LEASE: Duration = Duration::from_secs(30);

@@ -11,8 +11,9 @@ use steadfast_engine::Time;
 use steadfast_runtime::schedule::{Declaration, Declared, Missed, Overlap, Rules, Status, TimeZone, When};
 use steadfast_store::{MAX_KEY, Payload};
 
-use crate::engine::{Engine, unregistered};
+use crate::engine::Engine;
 use crate::error::{Code, Error, too_large};
+use crate::submit::{packed, unregistered};
 use crate::workflow::Workflow;
 
 /// Recurring work that is being declared. Await it.
@@ -48,7 +49,7 @@ impl Engine {
             engine: self,
             name: name.to_owned(),
             workflow: Arc::clone(&workflow.inner),
-            input: crate::engine::packed(workflow, input),
+            input: packed(workflow, input),
             when: None,
             zone: "UTC".to_owned(),
             namespace: Arc::from(""),

@@ -11,8 +11,9 @@ use steadfast_store_sqlite::HandIn;
 use steadfast_store_sqlite::rusqlite::Connection;
 
 use crate::any_store::AnyStore;
-use crate::engine::{Engine, packed, unregistered};
+use crate::engine::Engine;
 use crate::error::{Code, Error, empty_key};
+use crate::submit::{packed, unregistered};
 use crate::task::Task;
 use crate::workflow::Workflow;
 

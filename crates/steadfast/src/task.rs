@@ -111,7 +111,8 @@ impl<Out> Task<Out> {
     pub async fn status(&self) -> Result<Status, Error> {
         let stored = self.node.read(self.id).await?;
         let why = self.node.why_of(&stored).await?;
-        let mut status = Status::of(&stored, known(&stored, &self.node), &why);
+        let workflow = known(&stored, &self.node);
+        let mut status = Status::of(&stored, workflow.as_ref().map(|known| known.definition()), &why);
         // Also while it waits for its next attempt, which goes on from there.
         let under_way = |record: &Record| {
             let open = [StepState::Running, StepState::Waiting, StepState::Parked, StepState::Ready];
@@ -195,7 +196,7 @@ impl<Out: DeserializeOwned> Task<Out> {
         // Its words at rest tell no times: the history is not needed for them.
         let (nothing, now) = (Since::default(), self.node.now());
         let why = match known(&stored, &self.node) {
-            Some(definition) => stored.task.why(definition, now, &nothing),
+            Some(workflow) => stored.task.why(workflow.definition(), now, &nothing),
             None => stored.task.why_unknown(&stored.workflow, stored.version, now, &nothing),
         };
         let why = Reason { cause, words: why.to_string() };
@@ -277,9 +278,9 @@ pub struct StepStatus {
 }
 
 /// The workflow of a task, if this program knows it in the version and shape that the task has.
-fn known<'n>(stored: &Stored, node: &'n Node<AnyStore>) -> Option<&'n Definition> {
+fn known(stored: &Stored, node: &Node<AnyStore>) -> Option<Arc<steadfast_runtime::Workflow>> {
     let workflow = node.workflow(&stored.workflow, stored.version)?;
-    Some(workflow.definition()).filter(|definition| definition.shape() == stored.shape)
+    Some(workflow).filter(|workflow| workflow.definition().shape() == stored.shape)
 }
 
 impl Status {

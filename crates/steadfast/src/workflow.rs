@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use steadfast_engine::{Definition, Invalid, Step, StepId};
 use steadfast_resilience::Classify;
 use steadfast_runtime::{Code, Service, Work};
@@ -39,6 +40,14 @@ impl<In> Workflow<In> {
             scopes: Vec::new(),
             input: PhantomData,
         }
+    }
+}
+
+impl Workflow<Value, Value> {
+    /// A workflow whose input and result are any JSON: for programs that read workflows from elsewhere.
+    #[must_use]
+    pub fn untyped(workflow: Arc<steadfast_runtime::Workflow>) -> Self {
+        Self { inner: workflow, types: PhantomData }
     }
 }
 

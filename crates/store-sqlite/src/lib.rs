@@ -42,6 +42,7 @@ mod retention;
 mod schedule;
 mod submission;
 mod task;
+mod text;
 mod verify;
 mod whole;
 mod write;
@@ -58,8 +59,9 @@ use steadfast_engine::Time;
 use steadfast_store::{
     Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry, Error, Filter, Handed,
     Kept, Listed, Listing, Mail, Mailbox, Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing,
-    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, Schedule, Schedules, Sent, Settled,
-    Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Overdue, Overdued, Parked, Payload, PayloadKey, Posted, Put, PutBulk, PutText, Schedule, Schedules, Sent,
+    Settled, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, WorkflowText, WorkflowTexts, Write,
+    Written,
 };
 
 pub use hand_in::HandIn;
@@ -293,6 +295,23 @@ impl Schedules for Sqlite {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.inner.drive.ask(Ok(()), ROWS, move |transaction, _| schedule::remove(transaction, &name))
+    }
+}
+
+impl WorkflowTexts for Sqlite {
+    fn workflow_texts(&self) -> impl Future<Output = Result<Vec<WorkflowText>, Error>> + Send {
+        self.inner.reader.read(text::all)
+    }
+
+    fn put_texts(
+        &self,
+        batch: Vec<WorkflowText>,
+    ) -> impl Future<Output = Result<Vec<PutText>, Error>> + Send {
+        let checked = batch.iter().try_for_each(WorkflowText::check);
+        let bytes = batch.iter().map(|text| ROWS + text.text.len()).sum();
+        self.inner.drive.ask(checked, bytes, move |transaction, now| {
+            batch.iter().map(|new| text::put(transaction, new, now)).collect()
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use steadfast_store::{Error, Kind};
 use crate::error::failed_at;
 
 /// All steps in their order, each with its number.
-pub(crate) const MIGRATIONS: [(u32, &str); 12] = [
+pub(crate) const MIGRATIONS: [(u32, &str); 13] = [
     (1, include_str!("../migrations/0001.sql")),
     (2, include_str!("../migrations/0002.sql")),
     (3, include_str!("../migrations/0003.sql")),
@@ -21,6 +21,7 @@ pub(crate) const MIGRATIONS: [(u32, &str); 12] = [
     (13, include_str!("../migrations/0013.sql")),
     (14, include_str!("../migrations/0014.sql")),
     (15, include_str!("../migrations/0015.sql")),
+    (16, include_str!("../migrations/0016.sql")),
 ];
 /// The last of them.
 const LAST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].0;

@@ -1,7 +1,7 @@
 //! What Steadfast asks of a state store: the records, which writes are atomic, and who may write what.
 //!
 //! A store is cut into small traits, one for each job: [`Tasks`], [`Mailbox`], [`Outbox`], [`Schedules`], [`Listing`], [`Bulks`], [`AuditLog`], [`Overdue`], [`Nodes`],
-//! [`Replies`], [`Intake`], [`Retention`], [`Backup`], [`Verify`], [`Transfer`]. All of them take
+//! [`Replies`], [`Intake`], [`Retention`], [`Backup`], [`Verify`], [`Transfer`], [`WorkflowTexts`]. All of them take
 //! batches, and each call is one round trip and one durable transaction; within it every item succeeds or is refused
 //! alone. When a call returns `Ok`, what it did survives the loss of power. When it returns an error, nobody knows
 //! whether it was done: read the tasks again.
@@ -25,6 +25,7 @@ mod memory;
 mod outbox;
 mod record;
 mod reply;
+mod text;
 mod whole;
 mod write;
 
@@ -58,6 +59,7 @@ pub use record::{
 pub use reply::{
     Addressed, Arrival, ArrivalId, HandedReplies, Intake, Replies, Reply, ReplyId, ReplyPlace, ReplyQueue,
 };
+pub use text::{PutText, WorkflowText, WorkflowTexts};
 pub use whole::{Brought, Letter, Whole, key_taken};
 pub use write::{Guard, Hold, Refusal, Write, Written};
 
@@ -336,6 +338,7 @@ pub trait Store:
     + Backup
     + Verify
     + Transfer
+    + WorkflowTexts
     + Send
     + Sync
     + 'static
@@ -360,6 +363,7 @@ impl<S> Store for S where
         + Backup
         + Verify
         + Transfer
+        + WorkflowTexts
         + Send
         + Sync
         + 'static

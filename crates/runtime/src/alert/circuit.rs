@@ -12,16 +12,18 @@ use steadfast_resilience::breaker::{Change, ChangeCause, State};
 use steadfast_store::{NodeId, Store};
 
 use super::{Alert, AlertKind, AlertState};
+use crate::service::Service;
 use crate::shared::Shared;
 
 /// Nodes that tell of the same service within one of these tell of the same thing; and a circuit that opens again and again
 /// is told of once in each.
 const SAME_NEWS: Duration = Duration::from_secs(60);
 
-/// Listens to the breakers of all services, for as long as the node lives.
-pub(crate) fn listen<S: Store>(shared: &Arc<Shared<S>>) {
-    let mut heard: Vec<Breaker> = Vec::new();
-    for service in shared.workflows.services() {
+/// Listens to the breakers of these services, for as long as the node lives; not to those that it listens to already, by whichever
+/// name.
+pub(crate) fn listen<S: Store>(shared: &Arc<Shared<S>>, services: &[Service], known: &[&Service]) {
+    let mut heard: Vec<Breaker> = known.iter().filter_map(|service| service.pipeline().breaker()).collect();
+    for service in services {
         let Some(breaker) = service.pipeline().breaker() else { continue };
         if heard.iter().any(|other| other.is_same(&breaker)) {
             continue;

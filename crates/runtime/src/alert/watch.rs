@@ -10,22 +10,19 @@ use steadfast_resilience::telemetry::alert::{self, Measure, Watcher};
 use steadfast_store::Store;
 
 use super::{Alert, AlertKind, AlertState};
+use crate::service::Service;
 use crate::shared::Shared;
 
 /// Watches all services, for as long as the node lives.
 pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
     let mut watched: Vec<(Pipeline, Watcher)> = Vec::new();
-    for service in shared.workflows.services() {
-        let (pipeline, rules) = (service.pipeline(), shared.settings.alerts.rules_of(service.name()));
-        if !rules.is_empty() && !watched.iter().any(|(other, _)| other.is_same(pipeline)) {
-            let watcher = Watcher::new(rules.iter().copied()).watch(pipeline).without_log();
-            watched.push((pipeline.clone(), watcher));
-        }
-    }
-    if watched.is_empty() {
-        return;
-    }
+    let mut seen = None;
     loop {
+        let workflows = shared.workflows.load_full();
+        if !seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &workflows)) {
+            workflows.services().into_iter().for_each(|service| begin(&shared, &mut watched, service));
+            seen = Some(workflows);
+        }
         for (pipeline, watcher) in &mut watched {
             for measured in watcher.look(pipeline.now()) {
                 let alert = of_measured(&shared, &measured);
@@ -33,6 +30,15 @@ pub(crate) async fn watch<S: Store>(shared: Arc<Shared<S>>) {
             }
         }
         shared.clock.sleep(shared.settings.alerts.watch_every).await;
+    }
+}
+
+/// Watches a service too, if nobody does and there are rules for it.
+fn begin<S: Store>(shared: &Shared<S>, watched: &mut Vec<(Pipeline, Watcher)>, service: &Service) {
+    let (pipeline, rules) = (service.pipeline(), shared.settings.alerts.rules_of(service.name()));
+    if !rules.is_empty() && !watched.iter().any(|(other, _)| other.is_same(pipeline)) {
+        let watcher = Watcher::new(rules.iter().copied()).watch(pipeline).without_log();
+        watched.push((pipeline.clone(), watcher));
     }
 }
 

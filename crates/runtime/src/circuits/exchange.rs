@@ -17,14 +17,27 @@ const TRIES: usize = 5;
 pub(super) struct InStore<S> {
     shared: Arc<Shared<S>>,
     /// The service of each breaker.
-    services: HashMap<Arc<str>, Arc<str>>,
+    services: Mutex<HashMap<Arc<str>, Arc<str>>>,
     /// What was last told of each gate: it is written when it changes.
     told: Mutex<HashMap<Arc<str>, super::Release>>,
 }
 
 impl<S: Store> InStore<S> {
-    pub(super) fn new(shared: Arc<Shared<S>>, services: HashMap<Arc<str>, Arc<str>>) -> Self {
-        Self { shared, services, told: Mutex::default() }
+    pub(super) fn new(shared: Arc<Shared<S>>) -> Self {
+        Self { shared, services: Mutex::default(), told: Mutex::default() }
+    }
+
+    /// This breaker is the one of that service.
+    pub(super) fn knows(&self, breaker: &str, service: &Arc<str>) {
+        self.services().insert(Arc::from(breaker), Arc::clone(service));
+    }
+
+    fn service_of(&self, breaker: &str) -> Option<Arc<str>> {
+        self.services().get(breaker).cloned()
+    }
+
+    fn services(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<str>>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take(&self, instance: InstanceId, offers: Vec<Offer>) -> Result<Vec<News>, Error> {
@@ -41,7 +54,7 @@ impl<S: Store> InStore<S> {
             let (mut batch, mut written) = (Vec::new(), Vec::new());
             for nth in left.drain(..) {
                 let offer = &offers[nth];
-                let Some(service) = self.services.get(&offer.breaker) else { continue };
+                let Some(service) = &self.service_of(&offer.breaker) else { continue };
                 let (version, mut body) = known.get(service).map_or_else(
                     || (0, Body::default()),
                     |circuit| (circuit.version, Body::unpack(&circuit.body)),

@@ -19,13 +19,14 @@ use steadfast_engine::Time;
 use steadfast_resilience::Breaker;
 use steadfast_resilience::breaker::share::{InstanceId, Sharing};
 use steadfast_store::{Error, Store};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, oneshot};
 
 pub use record::Past;
 pub(crate) use record::Release;
 
 use crate::scheduler::Inbox;
+use crate::service::Service;
 use crate::shared::Shared;
 use exchange::InStore;
 use record::Body;
@@ -41,13 +42,18 @@ pub(crate) struct Board {
     /// How releases stand, by service: as the store had them at first, then as the gates say.
     releases: Mutex<HashMap<Arc<str>, Release>>,
     changed: Notify,
+    /// Services that came while the node worked, and who waits until the store was asked for them.
+    came: Mutex<Vec<Came>>,
     inbox: UnboundedSender<Inbox>,
 }
+
+/// Services with their breakers, and who is told when they are in step with what the store knows.
+type Came = (Vec<(Arc<str>, Breaker)>, oneshot::Sender<()>);
 
 impl Board {
     pub(crate) fn new(inbox: UnboundedSender<Inbox>) -> Self {
         let (has_work, works, changed) = (AtomicBool::new(false), Notify::new(), Notify::new());
-        Self { has_work, works, releases: Mutex::default(), changed, inbox }
+        Self { has_work, works, releases: Mutex::default(), changed, came: Mutex::default(), inbox }
     }
 
     /// Whether the node has anything to do.
@@ -88,6 +94,16 @@ impl Board {
         self.releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// More services are called from now on.
+    pub(crate) fn add(&self, services: &[Service], told: oneshot::Sender<()>) {
+        self.came().push((breakers(services), told));
+        self.changed.notify_one();
+    }
+
+    fn came(&self) -> std::sync::MutexGuard<'_, Vec<Came>> {
+        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A breaker has changed: the gates look at it, and the others hear of it.
     fn breaker_changed(&self) {
         self.changed.notify_one();
@@ -123,9 +139,8 @@ pub(crate) async fn read<S: Store>(shared: &Shared<S>) -> Result<Vec<CircuitReco
     Ok(circuits.iter().map(|circuit| Body::unpack(&circuit.body).record(&circuit.service)).collect())
 }
 
-/// The breakers of all services that this node shares, by service.
-fn breakers<S: Store>(shared: &Shared<S>) -> Vec<(Arc<str>, Breaker)> {
-    let services = shared.workflows.services();
+/// The breakers of services, by service.
+fn breakers<'s>(services: impl IntoIterator<Item = &'s Service>) -> Vec<(Arc<str>, Breaker)> {
     services
         .into_iter()
         .filter_map(|service| Some((Arc::from(service.name()), service.pipeline().breaker()?)))
@@ -135,37 +150,52 @@ fn breakers<S: Store>(shared: &Shared<S>) -> Vec<(Arc<str>, Breaker)> {
 /// Breakers of services, in step with those of other nodes and of nodes before.
 pub(crate) struct Circuits<S> {
     shared: Arc<Shared<S>>,
-    sharing: Option<Sharing>,
+    store: Arc<InStore<S>>,
+    sharing: Sharing,
     breakers: Vec<Breaker>,
 }
 
 impl<S: Store> Circuits<S> {
     pub(crate) fn new(shared: &Arc<Shared<S>>) -> Self {
-        let breakers = breakers(shared);
-        let board: Weak<Board> = Arc::downgrade(&shared.board);
         let instance = InstanceId(instance_of(shared.lease.node().as_u128()));
-        let named = breakers
-            .iter()
-            .map(|(service, breaker)| (Arc::from(breaker.name()), Arc::clone(service)))
-            .collect();
-        let store = InStore::new(Arc::clone(shared), named);
-        let mut sharing = Sharing::new(Arc::new(store), instance, EVERY);
-        for (_, breaker) in &breakers {
-            sharing = sharing.with(breaker);
-            let board = board.clone();
+        let store = Arc::new(InStore::new(Arc::clone(shared)));
+        let sharing = Sharing::new(Arc::<InStore<S>>::clone(&store), instance, EVERY);
+        let circuits = Self { shared: Arc::clone(shared), store, sharing, breakers: Vec::new() };
+        circuits.with(breakers(shared.workflows.load().services()))
+    }
+
+    /// Shares these breakers too.
+    fn with(mut self, breakers: Vec<(Arc<str>, Breaker)>) -> Self {
+        for (service, breaker) in breakers {
+            self.store.knows(breaker.name(), &service);
+            self.sharing = self.sharing.with(&breaker);
+            let board: Weak<Board> = Arc::downgrade(&self.shared.board);
             breaker.on_change(move |_| {
                 if let Some(board) = board.upgrade() {
                     board.breaker_changed();
                 }
             });
+            self.breakers.push(breaker);
         }
-        let breakers: Vec<_> = breakers.into_iter().map(|(_, breaker)| breaker).collect();
-        Self { shared: Arc::clone(shared), sharing: (!breakers.is_empty()).then_some(sharing), breakers }
+        self
+    }
+
+    /// Shares the breakers of services that came, and hears what the store knows of them.
+    async fn take_in(mut self, came: Vec<Came>) -> Self {
+        let (breakers, told): (Vec<_>, Vec<_>) = came.into_iter().unzip();
+        self = self.with(breakers.into_iter().flatten().collect());
+        self.round().await;
+        for told in told {
+            let _ = told.send(());
+        }
+        self
     }
 
     /// Takes a round: tells the store, and hears from it.
     pub(crate) async fn round(&self) {
-        let Some(sharing) = &self.sharing else { return };
+        if self.breakers.is_empty() {
+            return;
+        }
         // What is parked can be had by any node: each of them has calls to make.
         let mut some_are_open = false;
         for breaker in &self.breakers {
@@ -174,7 +204,7 @@ impl<S: Store> Circuits<S> {
                 breaker.somebody_waits();
             }
         }
-        if let Err(error) = sharing.round().await {
+        if let Err(error) = self.sharing.round().await {
             tracing::warn!(error = &*error.0, "circuits are not shared until the store answers again");
         }
         if some_are_open {
@@ -195,16 +225,20 @@ impl<S: Store> Circuits<S> {
     }
 
     /// Takes rounds until it is dropped, and looks for what nodes have parked that are gone.
-    pub(crate) async fn keep_going(self) {
+    pub(crate) async fn keep_going(mut self) {
         let (board, clock) = (Arc::clone(&self.shared.board), self.shared.clock.clone());
         // All that are parked are counted: half as often as those are looked for that are due.
         let look_every = self.shared.settings.look_every * 2;
         let (mut next, mut looks) = (clock.now() + EVERY, clock.now() + look_every);
         let mut worked = false;
         loop {
+            let came = std::mem::take(&mut *board.came());
+            if !came.is_empty() {
+                self = self.take_in(came).await;
+            }
             let all_well = self.breakers.iter().all(Breaker::is_closed);
             let idle = all_well && !worked && !board.has_work.load(Ordering::Relaxed);
-            let due = if idle || self.sharing.is_none() { looks } else { next.min(looks) };
+            let due = if idle || self.breakers.is_empty() { looks } else { next.min(looks) };
             let changed = tokio::select! {
                 () = board.changed.notified() => true,
                 // Work that comes and goes is no reason for more rounds than work that stays.

@@ -67,7 +67,7 @@ impl<S: Store> Node<S> {
         loop {
             let listed = self.shared().store.list(Filter::default(), behind, PAGE).await?;
             for stored in &listed.tasks {
-                let known = self.shared().workflows.get(&stored.workflow, stored.version);
+                let known = self.shared().workflow(&stored.workflow, stored.version);
                 let own = known.filter(|known| known.shape() == stored.shape);
                 if let Some(Err(words)) = own.map(|own| stored.task.check(own.definition())) {
                     let found = Finding::of_task(FindingKind::Workflow, stored.id, words);

@@ -142,7 +142,7 @@ impl<S: Store> Firing<'_, S> {
     /// another one may.
     fn workflow_is_late(&self, instant: Time) -> Option<Duration> {
         let Stated { workflow, version, .. } = self.stated();
-        if self.shared.workflows.get(workflow, *version).is_some() {
+        if self.shared.workflow(workflow, *version).is_some() {
             return None;
         }
         let until = self.rules.begins_at(&self.zone, self.name, instant) + LATE;
@@ -178,9 +178,9 @@ impl<S: Store> Firing<'_, S> {
     async fn submit(&self, instant: Time) -> Result<TaskId, Error> {
         let Stated { workflow, version, namespace, input, .. } = self.stated();
         let unknown = || ErrorKind::UnknownWorkflow { name: workflow.to_string(), version: *version };
-        let workflow = self.shared.workflows.get(workflow, *version).ok_or_else(unknown)?;
+        let workflow = self.shared.workflow(workflow, *version).ok_or_else(unknown)?;
         let new = New {
-            workflow: Arc::clone(workflow),
+            workflow,
             namespace: Arc::clone(namespace),
             key: Some(Arc::from(key(self.name, instant))),
             priority: 0,

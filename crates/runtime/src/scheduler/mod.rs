@@ -35,6 +35,7 @@ pub(crate) use owned::{Happening, Owned};
 pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
+use crate::service::Service;
 use crate::shared::Shared;
 use asked::Asked;
 use doubt::Doubt;
@@ -80,6 +81,8 @@ pub(crate) enum Inbox {
     Posted(Vec<(TaskId, StepId)>),
     /// How many tasks are open.
     Open(u64),
+    /// More services are called from now on; who is told when they have gates.
+    Services(Vec<Service>, oneshot::Sender<()>),
     /// No more: finish what runs.
     Stop(oneshot::Sender<usize>),
 }
@@ -123,7 +126,7 @@ pub(crate) struct Scheduler<S> {
 impl<S: Store> Scheduler<S> {
     /// A scheduler over a store with so many open tasks, and tasks that are parked on these services.
     pub(crate) fn new(shared: Arc<Shared<S>>, open: u64, parked: &[(Arc<str>, u64)]) -> Self {
-        let mut gates = gate::all(&shared.workflows);
+        let mut gates = gate::all(&shared.workflows.load());
         let now = shared.clock.now();
         // The tasks of one that died are claimed soon after its lease has ended.
         let all_claimed = now + shared.settings.lease * 2;
@@ -255,6 +258,7 @@ impl<S: Store> Scheduler<S> {
             Inbox::Holds(tasks) => self.holds(tasks),
             Inbox::Posted(answers) => self.posted(&answers),
             Inbox::Open(open) => self.open = open,
+            Inbox::Services(services, told) => self.services_came(&services, told),
             Inbox::Stop(told) => self.stopping.push(told),
         }
     }

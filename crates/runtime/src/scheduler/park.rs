@@ -5,11 +5,13 @@ use std::sync::Arc;
 use steadfast_engine::{Block, Event, Head, StepId, Time};
 use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Store, TaskId};
+use tokio::sync::oneshot;
 
 use super::gate::{Gate, LONGEST_WAIT, Permit, Place, Rank};
 use super::owned::{Happening, Owned};
 use super::submit::Submitting;
 use super::{Inbox, Scheduler};
+use crate::service::Service;
 
 impl<S: Store> Scheduler<S> {
     /// Looks at all gates: those that have just shut tell those that wait there, others are given what they want.
@@ -72,6 +74,21 @@ impl<S: Store> Scheduler<S> {
         for (service, gate) in &mut self.gates {
             gate.others_may_have_parked(self.shared.board.steady(service));
         }
+    }
+
+    /// These services are called from now on: whatever the store knows of their circuits is known by now, and who is parked there is
+    /// looked for every few seconds.
+    pub(super) fn services_came(&mut self, services: &[Service], told: oneshot::Sender<()>) {
+        let now = self.shared.clock.now();
+        for service in services {
+            let name: Arc<str> = Arc::from(service.name());
+            let mut gate = Gate::new(service);
+            if let Some(release) = self.shared.board.release(&name) {
+                gate.resume(release, now, now + self.shared.settings.lease * 2);
+            }
+            self.gates.entry(name).or_insert(gate);
+        }
+        let _ = told.send(());
     }
 
     /// Tasks are parked on these services, by whichever node.

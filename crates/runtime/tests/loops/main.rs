@@ -18,6 +18,7 @@ mod leases;
 mod limits;
 mod operators;
 mod random;
+mod register;
 mod replies;
 mod schedules;
 mod shutdown;

@@ -21,6 +21,7 @@ pub mod reply;
 pub mod retention;
 pub mod schedule;
 pub mod submit;
+pub mod text;
 pub mod transfer;
 pub mod wait;
 pub mod write;
@@ -112,6 +113,8 @@ macro_rules! conformance {
         $crate::conformance_of!($harness; transfer: a_task_is_the_same_in_another_store,
             a_task_of_another_store_is_the_same_here, what_is_there_is_not_overwritten,
             what_was_removed_can_be_brought_back);
+        $crate::conformance_of!($harness; text: a_version_of_a_workflow_is_stored_once_and_never_changes,
+            a_text_that_is_too_large_is_refused);
     };
 }
 

@@ -26,6 +26,7 @@ use crate::record::{
     Schedule, Stored, Submission, Submitted,
 };
 use crate::reply::{Arrival, ArrivalId};
+use crate::text::{PutText, WorkflowText, WorkflowTexts};
 use crate::write::{Write, Written};
 use crate::{AuditLog, Bulks, Circuits, Listing, Mailbox, Nodes, Outbox, Overdue, Parked, Schedules, Tasks};
 
@@ -56,6 +57,7 @@ struct Shelf {
     circuits: BTreeMap<Arc<str>, Circuit>,
     outbox: outbox::Messages,
     schedules: BTreeMap<Arc<str>, Schedule>,
+    texts: BTreeMap<(Arc<str>, u32), WorkflowText>,
     audits: BTreeMap<AuditId, Audited>,
     bulks: BTreeMap<AuditId, (Bulk, Vec<TaskId>)>,
     replies: reply::Replies,
@@ -263,6 +265,23 @@ impl Schedules for Memory {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         ready(Ok(self.shelf().remove(&name)))
+    }
+}
+
+impl WorkflowTexts for Memory {
+    fn workflow_texts(&self) -> impl Future<Output = Result<Vec<WorkflowText>, Error>> + Send {
+        ready(Ok(self.shelf().texts.values().cloned().collect()))
+    }
+
+    fn put_texts(
+        &self,
+        batch: Vec<WorkflowText>,
+    ) -> impl Future<Output = Result<Vec<PutText>, Error>> + Send {
+        let sizes = batch.iter().try_for_each(WorkflowText::check);
+        ready(sizes.map(|()| {
+            let mut shelf = self.shelf();
+            batch.into_iter().map(|text| shelf.put_text(text)).collect()
+        }))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::record::{
     Circuit, Claimed, Entry, Kept, Mail, MailId, Message, Overdued, Payload, PayloadKey, Posted, Put,
     Schedule, Stored, Submission, Submitted,
 };
+use crate::text::{PutText, WorkflowText};
 use crate::write::{Hold, Refusal, Write, Written};
 
 /// The parts of a guard.
@@ -274,6 +275,15 @@ impl Shelf {
         let version = schedule.version.max(before) + 1;
         self.schedules.insert(Arc::clone(&schedule.name), Schedule { version, ..schedule });
         Put::Done(version)
+    }
+
+    pub(super) fn put_text(&mut self, text: WorkflowText) -> PutText {
+        let place = (Arc::clone(&text.name), text.version);
+        if let Some(stands) = self.texts.get(&place) {
+            return PutText::Stands(stands.clone());
+        }
+        self.texts.insert(place, WorkflowText { at: self.now, ..text });
+        PutText::Done
     }
 
     pub(super) fn remove(&mut self, name: &Arc<str>) -> bool {

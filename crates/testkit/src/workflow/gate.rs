@@ -12,8 +12,8 @@ use steadfast_store::{
     Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
     Error, Filter, Handed, HandedReplies, Intake, Kept, Listed, Listing, Mail, Mailbox, Memory, Message,
     NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload, PayloadKey,
-    Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored,
-    Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    Posted, Put, PutBulk, PutText, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled, Stored,
+    Submission, Submitted, TaskId, Tasks, Undelivered, WorkflowText, WorkflowTexts, Write, Written,
 };
 
 #[derive(Clone)]
@@ -166,6 +166,19 @@ impl Schedules for Gate {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         self.pass(true, self.store.remove(name))
+    }
+}
+
+impl WorkflowTexts for Gate {
+    fn workflow_texts(&self) -> impl Future<Output = Result<Vec<WorkflowText>, Error>> + Send {
+        self.pass(false, self.store.workflow_texts())
+    }
+
+    fn put_texts(
+        &self,
+        batch: Vec<WorkflowText>,
+    ) -> impl Future<Output = Result<Vec<PutText>, Error>> + Send {
+        self.pass(true, self.store.put_texts(batch))
     }
 }
 

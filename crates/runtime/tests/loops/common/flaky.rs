@@ -9,8 +9,9 @@ use steadfast_store::{
     Arrival, ArrivalId, Audit, AuditId, AuditLog, Audited, Bulk, Bulks, Circuit, Circuits, Claimed, Entry,
     Error, Filter, Handed, HandedReplies, Intake, Kept, Kind, Listed, Listing, Mail, Mailbox, Memory,
     Message, NodeId, Nodes, Outbox, OutboxId, OutboxKind, Outgoing, Overdue, Overdued, Parked, Payload,
-    PayloadKey, Posted, Put, PutBulk, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent, Settled,
-    Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, Write, Written,
+    PayloadKey, Posted, Put, PutBulk, PutText, Replies, ReplyId, ReplyQueue, Schedule, Schedules, Sent,
+    Settled, Store, Stored, Submission, Submitted, TaskId, Tasks, Undelivered, WorkflowText, WorkflowTexts,
+    Write, Written,
 };
 
 #[derive(Clone)]
@@ -281,6 +282,19 @@ impl<S: Store + Clone> Schedules for Flaky<S> {
 
     fn remove(&self, name: Arc<str>) -> impl Future<Output = Result<bool, Error>> + Send {
         flaky!(self, remove, self.store.remove(name))
+    }
+}
+
+impl<S: Store + Clone> WorkflowTexts for Flaky<S> {
+    fn workflow_texts(&self) -> impl Future<Output = Result<Vec<WorkflowText>, Error>> + Send {
+        self.store.workflow_texts()
+    }
+
+    fn put_texts(
+        &self,
+        batch: Vec<WorkflowText>,
+    ) -> impl Future<Output = Result<Vec<PutText>, Error>> + Send {
+        flaky!(self, put_texts, self.store.put_texts(batch))
     }
 }
 
