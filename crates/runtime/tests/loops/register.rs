@@ -1,5 +1,7 @@
 //! Workflows that come while a node works. Virtual time.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use crate::common;
 
 use std::sync::Arc;

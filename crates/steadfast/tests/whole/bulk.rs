@@ -1,8 +1,7 @@
 //! A bulk over a file, in real time: its preview is its effect, its rate holds, it is killed, stopped and goes on [O2, O3].
 //!
-//! `STEADFAST_BULK=50000 cargo test -p steadfast --release --test bulk -- --nocapture` for many.
+//! `STEADFAST_BULK=50000 cargo test -p steadfast --release --test whole bulk:: -- --nocapture` for many.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "two processes, in real time")]
 
 use std::collections::BTreeSet;
@@ -77,7 +76,7 @@ impl Drop for Killed {
 
 fn child(path: &Path, bulk: &str) -> Killed {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_of_the_test_below", "--nocapture"])
+        .args(["--exact", "bulk::child_of_the_test_below", "--nocapture"])
         .env(CHILD, bulk)
         .env(FILE, path)
         .stdout(Stdio::null())

@@ -1,7 +1,5 @@
 //! Labels: given with the submission and by operators, found by anybody.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use steadfast::{Code, Engine, Failure, MAX_LABELS, Service, Workflow, verify_file};
 
 fn flow() -> Workflow<u32, u32> {

@@ -1,18 +1,14 @@
 //! Services that go and come back, in virtual time: what their callers do meanwhile and after. The figures of one long outage
 //! are in `bench/tests/outage.rs`.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod town;
-
 use std::time::Duration;
 
+use crate::town::{CALL, Remote, all_complete, start, submit};
 use steadfast::resilience::breaker::State;
 use steadfast::resilience::clock::Clock;
 use steadfast::resilience::{Breaker, Retry};
 use steadfast::{Engine, StepState, TaskState, What, Workflow};
 use steadfast_testkit::Script;
-use town::{CALL, Remote, all_complete, start, submit};
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)

@@ -1,7 +1,5 @@
 //! Replies by a queue in a real file: a reader that is killed loses nothing [N1, N2].
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -119,7 +117,7 @@ const KILLS: u32 = 5;
 fn child(folder: &Path, until: Option<u32>) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .envs(until.map(|until| (UNTIL, until.to_string())))
-        .args(["--exact", "child_of_the_test_below", "--nocapture"])
+        .args(["--exact", "replies::child_of_the_test_below", "--nocapture"])
         .env(CHILD, folder)
         .stdout(if until.is_some() { Stdio::piped() } else { Stdio::null() })
         .stderr(Stdio::null())

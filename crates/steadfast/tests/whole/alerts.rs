@@ -1,7 +1,5 @@
 //! Alerts as a program gets them, over a real file and a restart [O1, T4].
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::time::Duration;
 
 use steadfast::resilience::clock::Clock;

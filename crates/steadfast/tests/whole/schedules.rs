@@ -1,7 +1,5 @@
 //! Recurring work as a program sees it.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::time::Duration;
 
 use steadfast::resilience::clock::Clock;

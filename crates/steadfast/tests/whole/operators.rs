@@ -1,13 +1,9 @@
 //! What operators see, and what they give in the place of a step's values [O2].
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{hasty, service};
+use crate::common::{hasty, service};
 use steadfast::{AuditId, Code, Engine, Failure, OnFailure, Outcome, TaskId, TaskState, Workflow};
 
 /// A price that is asked for, items, and an approval; each fails for an operator.

@@ -1,14 +1,10 @@
 //! Steps that ask for other tasks, as a program sees them.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{hasty, service};
+use crate::common::{hasty, service};
 use steadfast::resilience::clock::Clock;
 use steadfast::{Change, Engine, Failure, On, OnFailure, Outcome, TaskId, TaskState, Workflow};
 use tokio::sync::Semaphore;

@@ -1,7 +1,5 @@
 //! Waits, signals, rounds, heartbeats and later starts as a program sees them.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};

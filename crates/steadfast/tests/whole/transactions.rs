@@ -1,7 +1,5 @@
 //! Submissions in the caller's own transaction, on the same file [W7].
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -187,7 +185,7 @@ fn engine_until_killed(path: &Path) {
 
 fn child(path: &Path, what: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_of_the_tests_below", "--nocapture"])
+        .args(["--exact", "transactions::child_of_the_tests_below", "--nocapture"])
         .env(CHILD, what)
         .env(FILE, path)
         .stdout(Stdio::piped())

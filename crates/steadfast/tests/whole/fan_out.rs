@@ -1,15 +1,11 @@
 //! Steps that are made for each item of a list, as a program sees them.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{hasty, service};
+use crate::common::{hasty, service};
 use steadfast::resilience::clock::Clock;
 use steadfast::{Engine, Failure, Outcome, StepState, TaskState, Workflow};
 use tokio::sync::Semaphore;

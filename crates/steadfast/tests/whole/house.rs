@@ -1,7 +1,5 @@
 //! Keeping house as a program sees it: a backup under load is restored, and what cannot be done says what to do.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

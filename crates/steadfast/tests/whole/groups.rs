@@ -1,7 +1,5 @@
 //! Groups of steps, and groups in groups.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::{Arc, Mutex};
 
 use steadfast::{Engine, Failure, Outcome, Service, StepRef, StepState, Workflow, WorkflowBuilder};

@@ -1,7 +1,5 @@
 //! The engine as a program sees it: over a real file, over restarts, with everything that can be wrong.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! What steps may name and read: others of their own workflow, before them.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use steadfast::resilience::clock::Clock;
 use steadfast::resilience::{Pipeline, Retry};
 use steadfast::{Code, Engine, Failure, Outcome, Service, StepRef, Workflow, WorkflowBuilder};
