@@ -188,7 +188,7 @@ async fn submit(node: &Working, number: u32) -> Result<TaskId> {
     let workflow = node.workflow(world::workflow_of(number), 1).context("no such workflow")?;
     for _ in 0..MOST_TRIES {
         let new = New {
-            workflow: Arc::clone(workflow),
+            workflow: Arc::clone(&workflow),
             namespace: Arc::from(""),
             key: Some(Arc::from(world::key_of(number))),
             priority: 0,

@@ -74,7 +74,7 @@ async fn once(node: &Node<Sqlite>, store: &Sqlite, folder: &Path, nth: u64) -> R
     file.write_all(format!("{}\n", schedule::key(&name(nth), instant)).as_bytes()).context("a note")?;
     let workflow = node.workflow(world::workflow_of(NUMBER), 1).context("no such workflow")?;
     let declaration = Declaration {
-        workflow: Arc::clone(workflow),
+        workflow,
         namespace: Arc::from(""),
         input: Payload::from(NUMBER.to_string().into_bytes()),
         rules: at(instant)?,
