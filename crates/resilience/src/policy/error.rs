@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use super::tree::Place;
-use crate::problem::Code;
+pub(super) use steadfast_form::MAX_COMPLAINTS;
+use steadfast_form::{Kind, Place};
 
-/// The most complaints about one file: nobody reads more at once, and each costs time.
-pub(super) const MAX_COMPLAINTS: usize = 100;
+use crate::problem::Code;
 
 /// One thing that is wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +27,21 @@ impl Complaint {
     pub fn is_about_a_place(&self) -> bool {
         !matches!(self.code, Code::Unreadable | Code::UnknownName) || !self.key.is_empty()
     }
+}
+
+/// What does not fit, with the codes that it has here.
+pub(super) fn of_form(complaints: Vec<steadfast_form::Complaint>) -> Vec<Complaint> {
+    let of_one = |complaint: steadfast_form::Complaint| {
+        let code = match complaint.kind {
+            Kind::UnknownKey => Code::UnknownKey,
+            Kind::Empty => Code::Empty,
+            Kind::Missing => Code::Missing,
+            Kind::Contradiction => Code::Contradiction,
+            _ => Code::WrongValue,
+        };
+        Complaint { at: complaint.at, key: complaint.key, code, message: complaint.message }
+    };
+    complaints.into_iter().map(of_one).collect()
 }
 
 impl fmt::Display for Complaint {

@@ -32,7 +32,6 @@
 
 mod change;
 mod check;
-pub mod duration;
 mod error;
 mod live;
 mod read;
@@ -40,12 +39,8 @@ mod schema;
 mod service;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod validate;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,15 +48,15 @@ pub use change::{Change, Changes};
 pub use check::{Finding, Severity};
 pub use error::{Complaint, Error};
 pub use live::{Live, Watch};
-pub use schema::json_schema;
-pub use tree::{Format, Place};
+pub use schema::{FILE_FIELDS, SERVICE_FIELDS, json_schema};
+pub use steadfast_form::{Format, Place, duration};
 
 use crate::Code;
 use crate::pipeline::Builder;
 use crate::retry::Builder as RetryBuilder;
 use read::Reader;
 use service::Entry;
-use tree::{MAX_BYTES, Node, Places, Value};
+use steadfast_form::{Node, Value, listed, nearest, plain};
 
 /// The policies of one file, checked. Clones are cheap.
 #[derive(Clone, Debug)]
@@ -88,13 +83,13 @@ impl Policies {
     /// Everything that is wrong with it.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let name = validate::plain(&path.display().to_string());
+        let name = plain(&path.display().to_string());
         Self::of_text(&text_of(path, &name)?, path)
     }
 
     /// The text that a file has.
     fn of_text(text: &str, path: &Path) -> Result<Self, Error> {
-        let name = validate::plain(&path.display().to_string());
+        let name = plain(&path.display().to_string());
         let Some(format) = Format::of(path) else {
             let message = "its name must end in .toml, .yaml, .yml or .json".to_owned();
             return Err(Error::unreadable(&name, message, None));
@@ -112,7 +107,7 @@ impl Policies {
             let complaint = Complaint { at: syntax.at, key, code: Code::Syntax, message: syntax.message };
             Error::new(name, vec![complaint])
         })?;
-        Self::of_tree(&root, name)
+        Self::from_tree(&root, name)
     }
 
     /// The built-in policies, for a program without a file.
@@ -133,8 +128,13 @@ impl Policies {
         }
     }
 
-    fn of_tree(root: &Node, name: &str) -> Result<Self, Error> {
-        let mut complaints = validate::validate(root, read::file());
+    /// Policies that are a part of another file, as the tree that it was read into: see [`FILE_FIELDS`]. `name` stands for the file
+    /// in messages.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn from_tree(root: &Node, name: &str) -> Result<Self, Error> {
+        let mut complaints = error::of_form(steadfast_form::validate(root, read::file()));
         let mut reader = Reader::new(root);
         let (default, services) = reader.services();
         let retries = reader.retries();
@@ -172,6 +172,11 @@ impl Policies {
         self.inner.services.keys().map(String::as_str)
     }
 
+    /// Everything that the file says, each value by its whole key: `service.payments.attempt_timeout` is `2s`.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inner.flat.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     /// Settings that can never take effect, or that hurt, with their places.
     #[must_use]
     pub fn warnings(&self) -> &[Complaint] {
@@ -184,6 +189,23 @@ impl Policies {
         self.service(service).builder(service)
     }
 
+    /// The retry settings of this name: of the file, or a preset.
+    #[must_use]
+    pub fn retry(&self, name: &str) -> Option<RetryBuilder> {
+        let preset = || schema::RETRY.presets.contains(&name).then(|| read::preset(name));
+        self.inner.retries.get(name).cloned().or_else(preset)
+    }
+
+    /// The names of all retry settings: of the file, and the presets.
+    #[must_use]
+    pub fn retries(&self) -> Vec<&str> {
+        let presets = schema::RETRY.presets.iter().copied();
+        let mut names: Vec<_> = self.inner.retries.keys().map(String::as_str).chain(presets).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// The settings of a pipeline for a service of the file, or for one that has the file's default and this retry policy:
     /// one of the file, or a preset.
     ///
@@ -193,9 +215,7 @@ impl Policies {
         if let Some(entry) = self.inner.services.get(name) {
             return Ok(entry.builder(name));
         }
-        let retry = self.inner.retries.get(name).cloned();
-        let preset = || schema::RETRY.presets.contains(&name).then(|| read::preset(name));
-        match retry.or_else(preset) {
+        match self.retry(name) {
             Some(retry) => Ok(self.inner.default.builder(name).retry(retry)),
             None => Err(self.unknown(name)),
         }
@@ -204,9 +224,9 @@ impl Policies {
     fn unknown(&self, name: &str) -> Error {
         let own = self.services().chain(self.inner.retries.keys().map(String::as_str));
         let known: Vec<_> = own.chain(schema::RETRY.presets.iter().copied()).collect();
-        let hint = match validate::nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{}`?", validate::plain(near)),
-            None => format!("there are {}", validate::listed(known.iter().copied())),
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{}`?", plain(near)),
+            None => format!("there are {}", listed(known.iter().copied())),
         };
         let name = name.escape_debug();
         Error::unknown_name(
@@ -218,7 +238,7 @@ impl Policies {
     /// The service that was probably meant by a name that the file does not have.
     fn nearest_service(&self, name: &str) -> Option<&str> {
         let known = self.inner.services.contains_key(name);
-        if known { None } else { validate::nearest(name, self.services()) }
+        if known { None } else { nearest(name, self.services()) }
     }
 
     fn service(&self, name: &str) -> &Entry {
@@ -240,36 +260,11 @@ impl Default for Policies {
 
 /// The whole text of a file, if it is one, is not too large and is UTF-8.
 fn text_of(path: &Path, name: &str) -> Result<String, Error> {
-    let unreadable = |error: io::Error| {
-        let message = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "it may not be read: check its permissions".to_owned(),
-            io::ErrorKind::IsADirectory => "it is a directory: give a file".to_owned(),
-            _ => format!("it cannot be read: {error}"),
-        };
-        Error::unreadable(name, message, Some(error))
-    };
-    // A pipe would be waited for, and a device has no end.
-    let about = fs::metadata(path).map_err(unreadable)?;
-    if about.is_dir() {
-        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
-    }
-    if !about.is_file() {
-        return Err(Error::unreadable(name, "it is a pipe or a device: give a file".to_owned(), None));
-    }
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too large from one that just fits.
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > MAX_BYTES {
-        let message = format!("it has more than {MAX_BYTES} bytes");
-        return Err(Error::unreadable(name, message, None));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid =
-            String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
-        let at = Places::new(&valid).at(valid.len());
-        let message = "this is not UTF-8: save the file as UTF-8".to_owned();
-        Error::new(name, vec![Complaint { at, key: String::new(), code: Code::Syntax, message }])
+    steadfast_form::read(path).map_err(|unread| match unread.at {
+        None => Error::unreadable(name, unread.message, unread.source),
+        Some(at) => {
+            let (key, code, message) = (String::new(), Code::Syntax, unread.message);
+            Error::new(name, vec![Complaint { at, key, code, message }])
+        }
     })
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::tree::Place;
 use crate::breaker;
 use crate::classify::Class;
 use crate::limit;
 use crate::pipeline::{Builder, OperationSettings, Pipeline};
 use crate::problem::Findings;
 use crate::retry::{self, BudgetBuilder, On};
+use steadfast_form::Place;
 
 /// How one service is called. `None` stands for the library's own default, but where it says otherwise.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ mod rules;
 use std::fmt;
 
 use super::service::Entry;
-use super::tree::Place;
 use super::{Complaint, Policies};
 use crate::problem::Code;
+use steadfast_form::Place;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

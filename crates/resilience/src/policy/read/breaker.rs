@@ -1,6 +1,7 @@
 //! Breaker settings from their table.
 
-use super::table::{Table, count, text};
+use steadfast_form::{Table, count, text};
+
 use crate::breaker;
 use crate::classify::Kind;
 

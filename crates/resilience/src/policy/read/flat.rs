@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::tree::{Node, Value};
-use crate::policy::validate::join;
+use steadfast_form::{Node, Value, join};
 
 /// Every value of a file by its whole key, to tell what a reload changed.
 pub(in crate::policy) fn flatten(node: &Node) -> BTreeMap<String, String> {

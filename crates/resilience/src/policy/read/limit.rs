@@ -1,6 +1,7 @@
 //! A limit's settings from their table.
 
-use super::table::Table;
+use steadfast_form::Table;
+
 use crate::limit::Builder;
 
 pub(super) fn limit_values(table: Table<'_>) -> Builder {

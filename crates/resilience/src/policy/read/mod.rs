@@ -5,20 +5,17 @@ mod flat;
 mod limit;
 mod retry;
 mod service;
-mod table;
 
 pub(super) use flat::flatten;
+use steadfast_form::{Node, Place, Table, join, listed, nearest, plain, text};
 
 use self::breaker::breaker_values;
 use self::limit::limit_values;
 use self::retry::{retry_values, strategy};
 use self::service::{classes, facts};
-use self::table::{Table, text};
 use super::error::{Complaint, MAX_COMPLAINTS};
 use super::schema::{BREAKER, BUDGET, FILE, LIMIT, RETRY, Section};
 use super::service::{Entry, Operation, Service};
-use super::tree::{Node, Place};
-use super::validate::{join, listed, nearest, plain};
 use crate::breaker::{Breaker, Builder as BreakerBuilder};
 use crate::limit as limits;
 use crate::problem::{BuildError, Code, Findings, Problem};

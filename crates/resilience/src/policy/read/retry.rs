@@ -1,6 +1,7 @@
 //! Retry settings from their table.
 
-use super::table::{Table, count, time};
+use steadfast_form::{Table, count, time};
+
 use crate::classify::Kind;
 use crate::retry::{self, Jitter, Retry, Strategy};
 

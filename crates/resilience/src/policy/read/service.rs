@@ -1,7 +1,8 @@
 //! What a service's table says beside its limits.
 
-use super::table::{Table, on};
-use crate::classify::Class;
+use steadfast_form::{Node, Table, Value};
+
+use crate::classify::{Class, Kind};
 use crate::policy::service::Facts;
 use crate::retry::On;
 
@@ -16,6 +17,15 @@ pub(super) fn classes(table: Table<'_>) -> Vec<(On, Class)> {
     ];
     let of_class = |(key, class)| told.list(key).iter().filter_map(on).map(move |on| (on, class));
     classes.into_iter().flat_map(of_class).collect()
+}
+
+/// A kind by name, or a code.
+fn on(node: &Node) -> Option<On> {
+    match &node.value {
+        Value::Int(code) => i32::try_from(*code).ok().map(On::Code),
+        Value::Text(name) => Some(On::Kind(Kind::named(name))),
+        _ => None,
+    }
 }
 
 pub(super) fn facts(table: Table<'_>) -> Facts {

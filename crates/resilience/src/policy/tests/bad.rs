@@ -277,7 +277,7 @@ proptest! {
         let good = match format {
             Format::Json => r#"{"retry": {"r": {"strategy": "fixed", "wait": "1s"}}, "service": {"a": {"retry": "r"}}}"#,
             Format::Yaml => "retry:\n  r: {strategy: fixed, wait: 1s}\nservice:\n  a:\n    retry: r\n",
-            Format::Toml => "[retry.r]\nstrategy = \"fixed\"\nwait = \"1s\"\n[service.a]\nretry = \"r\"\n",
+            _ => "[retry.r]\nstrategy = \"fixed\"\nwait = \"1s\"\n[service.a]\nretry = \"r\"\n",
         };
         let chars: Vec<char> = good.chars().collect();
         let at = at.index(chars.len());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::policy::json_schema;
 use crate::policy::schema::{
-    BREAKER, BUDGET, CLASSIFY, FACTS, Field, LIMIT, OPERATION, RETRY, SERVICE, SLOW, Section, Shape,
+    BREAKER, BUDGET, CLASSIFY, FACTS, LIMIT, OPERATION, RETRY, SERVICE, SLOW, Section,
 };
 
 const CHECKED_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.schema.json");
@@ -53,26 +53,6 @@ fn files_that_the_reader_takes_fit_the_schema_and_others_do_not() {
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/policy-files.md");
 const ALL_KEYS: &str = "## All keys\n";
 
-/// What a key takes, in few words.
-fn takes(shape: Shape) -> String {
-    match shape {
-        Shape::Duration => "a time above 0".to_owned(),
-        Shape::DurationOrZero => "a time".to_owned(),
-        Shape::Count(least, most) => format!("{least} to {most}"),
-        Shape::Share => "a number above 0, up to 1".to_owned(),
-        Shape::Number(least, most) => format!("a number from {least} to {most}"),
-        Shape::Flag => "`true` or `false`".to_owned(),
-        Shape::Word(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
-        Shape::Text => "a text".to_owned(),
-        Shape::Kind => "a kind or a code".to_owned(),
-        Shape::Of(_) => "a name or a table".to_owned(),
-        Shape::List(inner) => format!("a list, each {}", takes(*inner)),
-        Shape::Named(inner) => format!("a table: names, each with {}", takes(*inner)),
-        Shape::Table(_) => "a table".to_owned(),
-        Shape::Either(shapes) => shapes.iter().map(|shape| takes(*shape)).collect::<Vec<_>>().join(", or "),
-    }
-}
-
 fn all_keys() -> String {
     let sections: [(&str, &Section); 9] = [
         ("`[service.NAME]` and `[default]`", &SERVICE),
@@ -85,19 +65,7 @@ fn all_keys() -> String {
         ("`classify`", &CLASSIFY),
         ("`facts`", &FACTS),
     ];
-    let mut text = ALL_KEYS.to_owned();
-    for (heading, section) in sections {
-        text += &format!("\n### {heading}\n\n| key | takes | default | means |\n|---|---|---|---|\n");
-        for Field { key, shape, default, doc } in section.fields {
-            let default = match *default {
-                "" => "-".to_owned(),
-                words if words.starts_with("the ") || words == "unknown" => words.to_owned(),
-                value => format!("`{value}`"),
-            };
-            text += &format!("| `{key}` | {} | {default} | {doc} |\n", takes(*shape));
-        }
-    }
-    text
+    ALL_KEYS.to_owned() + &steadfast_form::tables(&sections)
 }
 
 /// Writes them when asked: `STEADFAST_BLESS=1 cargo test -p steadfast-resilience --all-features schema`.

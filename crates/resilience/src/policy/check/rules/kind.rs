@@ -3,8 +3,8 @@
 use super::Seen;
 use crate::classify::Kind;
 use crate::policy::Severity;
-use crate::policy::validate::nearest;
 use crate::retry::On;
+use steadfast_form::nearest;
 
 impl Seen<'_> {
     /// A kind may be the user's own, but one that is nearly a known one is probably misspelt.

@@ -1,72 +1,13 @@
 //! What a policy file may say: every key with what it takes, what it means and its default. The one place that the
 //! reader, the JSON Schema and the reference in the guide are all made from.
 
-mod json;
+pub(crate) use steadfast_form::Section;
+use steadfast_form::{Field, Shape, field};
 
-pub use json::json_schema;
-
-/// What a key takes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
-    /// A time above zero, such as `"1m 30s"`.
-    Duration,
-    /// A time that may be zero.
-    DurationOrZero,
-    /// A whole number in a range.
-    Count(u32, u32),
-    /// A number above 0, up to 1.
-    Share,
-    /// A number in a range.
-    Number(f64, f64),
-    /// `true` or `false`.
-    Flag,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// Any text.
-    Text,
-    /// A kind of failure, or a code: `timeout`, `503`.
-    Kind,
-    /// The name of something of this section of the file, or its settings in place.
-    Of(&'static Section),
-    /// A list of these.
-    List(&'static Shape),
-    /// A table with names of the user's own.
-    Named(&'static Shape),
-    /// A table with these keys.
-    Table(&'static Section),
-    /// Any of these.
-    Either(&'static [Shape]),
-}
-
-/// One key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
-    pub(crate) key: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) doc: &'static str,
-    /// As the guide says it; empty where there is none to say.
-    pub(crate) default: &'static str,
-}
-
-const fn field(key: &'static str, shape: Shape, default: &'static str, doc: &'static str) -> Field {
-    Field { key, shape, doc, default }
-}
-
-/// A table with known keys.
-#[derive(Debug)]
-pub(crate) struct Section {
-    /// What the file and the messages call it: `retry`, `breaker`.
-    pub(crate) name: &'static str,
-    pub(crate) doc: &'static str,
-    pub(crate) fields: &'static [Field],
-    /// Names that exist without being in the file.
-    pub(crate) presets: &'static [&'static str],
-}
-
-impl Section {
-    pub(crate) fn field(&self, key: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.key == key)
-    }
+/// The JSON Schema of a policy file (draft 2020-12), for editors: completion, types and docs while one writes.
+#[must_use]
+pub fn json_schema() -> String {
+    steadfast_form::json_schema("Steadfast policies", &FILE)
 }
 
 /// Retries and probes beyond this are no limit any more; the same bound that the builders have.
@@ -76,115 +17,110 @@ use Shape::{
     Count, Duration, DurationOrZero, Either, Flag, Kind, List, Named, Number, Of, Share, Table, Text, Word,
 };
 
+// Tables that stand in others by name. They are statics of their own: a constant cannot refer to a section otherwise.
+static BREAKER_TABLE: Shape = Table(&BREAKER);
+static BUDGET_TABLE: Shape = Table(&BUDGET);
+static LIMIT_TABLE: Shape = Table(&LIMIT);
+static OPERATION_TABLE: Shape = Table(&OPERATION);
+static RETRY_TABLE: Shape = Table(&RETRY);
+static SERVICE_TABLE: Shape = Table(&SERVICE);
+
 /// The whole file.
 pub(crate) static FILE: Section = Section {
     name: "the file",
     doc: "Policies of Steadfast: how to retry, when to stop calling, and which service uses what.",
     presets: &[],
-    fields: &[
-        field("$schema", Text, "", "Where the schema of this file is, for editors."),
-        field(
-            "default",
-            Table(&SERVICE),
-            "",
-            "What a service has that does not say otherwise, and every service that the file does not name.",
-        ),
-        field("retry", Named(&Table(&RETRY)), "", "Retry settings by name."),
-        field("breaker", Named(&Table(&BREAKER)), "", "Circuit-breaker settings by name."),
-        field(
-            "budget",
-            Named(&Table(&BUDGET)),
-            "",
-            "Retry budgets by name. Each service that names one has its own.",
-        ),
-        field(
-            "limit",
-            Named(&Table(&LIMIT)),
-            "",
-            "Limits on calls by name. Each service that names one has its own.",
-        ),
-        field("service", Named(&Table(&SERVICE)), "", "Services by name."),
-    ],
+    fields: FILE_FIELDS,
 };
 
+/// The keys of a policy file; services stand last. For programs whose own files have policies in them.
+pub const FILE_FIELDS: &[Field] = &[
+    field("$schema", Text, "", "Where the schema of this file is, for editors."),
+    field(
+        "default",
+        Table(&SERVICE),
+        "",
+        "What a service has that does not say otherwise, and every service that the file does not name.",
+    ),
+    field("retry", Named(&RETRY_TABLE), "", "Retry settings by name."),
+    field("breaker", Named(&BREAKER_TABLE), "", "Circuit-breaker settings by name."),
+    field(
+        "budget",
+        Named(&BUDGET_TABLE),
+        "",
+        "Retry budgets by name. Each service that names one has its own.",
+    ),
+    field(
+        "limit",
+        Named(&LIMIT_TABLE),
+        "",
+        "Limits on calls by name. Each service that names one has its own.",
+    ),
+    field("service", Named(&SERVICE_TABLE), "", "Services by name."),
+];
+
 /// `[service.NAME]` and `[default]`.
-pub(crate) static SERVICE: Section = Section {
-    name: "service",
-    doc: "How one service is called.",
-    presets: &[],
-    fields: &[
-        field(
-            "retry",
-            Of(&RETRY),
-            "standard",
-            "When and how often to try again: a name, or settings in place.",
-        ),
-        field("breaker", Of(&BREAKER), "standard", "When to stop calling: a name, or settings in place."),
-        field(
-            "budget",
-            Of(&BUDGET),
-            "standard",
-            "How many retries all calls together may make: a name, or settings in place.",
-        ),
-        field("limit", Of(&LIMIT), "none", "How many calls may be made: a name, or settings in place."),
-        field(
-            "attempt_timeout",
-            Either(&[Duration, Word(&["none"])]),
-            "10s",
-            "How long one attempt may take.",
-        ),
-        field(
-            "server_timeout",
-            Either(&[Duration, Word(&["none"])]),
-            "none",
-            "A time limit that is sent with the request.",
-        ),
-        field(
-            "complete_within",
-            Either(&[Duration, Word(&["none"])]),
-            "none",
-            "How long a call may take, attempts and waits together.",
-        ),
-        field(
-            "idempotent",
-            Flag,
-            "true",
-            "Whether an operation may be repeated after it may have taken effect.",
-        ),
-        field(
-            "wait_for_breaker",
-            Flag,
-            "false",
-            "Waits for the breaker's next probe where the deadline leaves room for it.",
-        ),
-        field(
-            "sdk_retries",
-            Count(0, 1000),
-            "0",
-            "How often the service's own SDK retries. Ours is then off, unless `retry_despite_sdk`.",
-        ),
-        field("retry_despite_sdk", Flag, "false", "Retries although the SDK does too."),
-        field("log_successes", Flag, "false", "Logs successful calls too."),
-        field(
-            "classify",
-            Table(&CLASSIFY),
-            "",
-            "What failures mean, by kind or code, where it differs from what the program says.",
-        ),
-        field(
-            "facts",
-            Table(&FACTS),
-            "",
-            "What is known about the service. Used by `policy check`, not by the program.",
-        ),
-        field(
-            "operation",
-            Named(&Table(&OPERATION)),
-            "",
-            "Operations by name, where they differ from the service.",
-        ),
-    ],
-};
+pub(crate) static SERVICE: Section =
+    Section { name: "service", doc: "How one service is called.", presets: &[], fields: SERVICE_FIELDS };
+
+/// The keys of a service in a policy file.
+pub const SERVICE_FIELDS: &[Field] = &[
+    field("retry", Of(&RETRY), "standard", "When and how often to try again: a name, or settings in place."),
+    field("breaker", Of(&BREAKER), "standard", "When to stop calling: a name, or settings in place."),
+    field(
+        "budget",
+        Of(&BUDGET),
+        "standard",
+        "How many retries all calls together may make: a name, or settings in place.",
+    ),
+    field("limit", Of(&LIMIT), "none", "How many calls may be made: a name, or settings in place."),
+    field("attempt_timeout", Either(&[Duration, Word(&["none"])]), "10s", "How long one attempt may take."),
+    field(
+        "server_timeout",
+        Either(&[Duration, Word(&["none"])]),
+        "none",
+        "A time limit that is sent with the request.",
+    ),
+    field(
+        "complete_within",
+        Either(&[Duration, Word(&["none"])]),
+        "none",
+        "How long a call may take, attempts and waits together.",
+    ),
+    field("idempotent", Flag, "true", "Whether an operation may be repeated after it may have taken effect."),
+    field(
+        "wait_for_breaker",
+        Flag,
+        "false",
+        "Waits for the breaker's next probe where the deadline leaves room for it.",
+    ),
+    field(
+        "sdk_retries",
+        Count(0, 1000),
+        "0",
+        "How often the service's own SDK retries. Ours is then off, unless `retry_despite_sdk`.",
+    ),
+    field("retry_despite_sdk", Flag, "false", "Retries although the SDK does too."),
+    field("log_successes", Flag, "false", "Logs successful calls too."),
+    field(
+        "classify",
+        Table(&CLASSIFY),
+        "",
+        "What failures mean, by kind or code, where it differs from what the program says.",
+    ),
+    field(
+        "facts",
+        Table(&FACTS),
+        "",
+        "What is known about the service. Used by `policy check`, not by the program.",
+    ),
+    field(
+        "operation",
+        Named(&OPERATION_TABLE),
+        "",
+        "Operations by name, where they differ from the service.",
+    ),
+];
 
 /// `[service.NAME.operation.NAME]`.
 pub(crate) static OPERATION: Section = Section {

@@ -7,14 +7,14 @@ mod yaml;
 
 use std::fmt;
 
-/// The largest file that is read: a thousand services take some 200 KiB.
-pub(crate) const MAX_BYTES: usize = 1 << 20;
+/// The largest file that is read: a policy file of a thousand services takes some 200 KiB.
+pub const MAX_BYTES: usize = 1 << 20;
 
-/// The deepest nesting: the format itself needs five levels.
-pub(crate) const MAX_DEPTH: usize = 32;
+/// The deepest nesting: policy files need five levels, workflow files ten and what a body nests.
+pub const MAX_DEPTH: usize = 32;
 
 /// The most values in a file, aliases in YAML counted as often as they are used: a bomb must not fill the memory.
-pub(crate) const MAX_NODES: usize = 100_000;
+pub const MAX_NODES: usize = 100_000;
 
 /// A place in a file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,11 +26,13 @@ pub struct Place {
 }
 
 impl Place {
-    pub(crate) const START: Self = Self { line: 1, column: 1 };
+    /// Where a file begins.
+    pub const START: Self = Self { line: 1, column: 1 };
 }
 
 /// Finds places in a text, each in a few steps: a file of one long line must not be counted through for every value.
-pub(crate) struct Places<'a> {
+#[derive(Debug)]
+pub struct Places<'a> {
     text: &'a str,
     /// Where each line begins.
     lines: Vec<usize>,
@@ -42,7 +44,9 @@ pub(crate) struct Places<'a> {
 const BLOCK: usize = 256;
 
 impl<'a> Places<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// The places of a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let mut chars = vec![0];
         for block in text.as_bytes().chunks(BLOCK) {
@@ -52,7 +56,8 @@ impl<'a> Places<'a> {
     }
 
     /// The place of a byte.
-    pub(crate) fn at(&self, byte: usize) -> Place {
+    #[must_use]
+    pub fn at(&self, byte: usize) -> Place {
         let byte = byte.min(self.text.len());
         let line = self.lines.partition_point(|start| *start <= byte);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
@@ -83,32 +88,45 @@ impl fmt::Display for Place {
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) value: Value,
-    pub(crate) at: Place,
+pub struct Node {
+    /// What it is.
+    pub value: Value,
+    /// Where it begins.
+    pub at: Place,
 }
 
+/// What a file can say, whatever its format.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// A number with a fraction, or one beyond the whole ones.
     Float(f64),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A table, in the order of the file. No key is in it twice.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) name: String,
-    pub(crate) at: Place,
+pub struct Key {
+    /// What it is called.
+    pub name: String,
+    /// Where it begins.
+    pub at: Place,
 }
 
 impl Value {
     /// What it is, for "expected a duration, found a list".
-    pub(crate) fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
             Self::Bool(value) => format!("`{value}`"),
@@ -127,9 +145,11 @@ impl Value {
 
 /// Why a text is not a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Syntax {
-    pub(crate) at: Place,
-    pub(crate) message: String,
+pub struct Syntax {
+    /// Where.
+    pub at: Place,
+    /// What is wrong.
+    pub message: String,
 }
 
 impl Syntax {
@@ -162,7 +182,11 @@ impl Format {
         }
     }
 
-    pub(crate) fn parse(self, text: &str) -> Result<Node, Syntax> {
+    /// The tree of a text.
+    ///
+    /// # Errors
+    /// It is not of this format, or larger or deeper than is read.
+    pub fn parse(self, text: &str) -> Result<Node, Syntax> {
         if text.len() > MAX_BYTES {
             return Err(Syntax::new(
                 Place::START,
