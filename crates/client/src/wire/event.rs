@@ -1,0 +1,18 @@
+//! The stream of a task's events: server-sent events whose `id` is the place in the task's history.
+
+use super::task::{Change, Outcome};
+
+/// The event that something of the task has changed; its data is a [`Change`].
+pub const CHANGE: &str = "change";
+/// The event that the task has come to rest, and nothing more comes; its data is an [`Outcome`], without the result.
+pub const END: &str = "end";
+
+/// Something that happened to a task.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Something of it has changed.
+    Changed(Change),
+    /// It has come to rest.
+    Ended(Outcome),
+}
