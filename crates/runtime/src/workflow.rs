@@ -177,6 +177,14 @@ impl Workflow {
         Self { input: Some(input), ..self }
     }
 
+    /// Whether an input fits; if not, why.
+    ///
+    /// # Errors
+    /// Why it does not, in words.
+    pub fn check_input(&self, input: &[u8]) -> Result<(), String> {
+        self.input.as_ref().map_or(Ok(()), |fits| fits(input))
+    }
+
     /// Whether what an operator gives fits, as the input or the output of a step; if not, why.
     pub(crate) fn fits(&self, step: StepId, as_input: bool, given: &[u8]) -> Result<(), String> {
         let Some(code) = self.steps.get(step.ordinal()) else { return Ok(()) };

@@ -14,7 +14,7 @@ use steadfast_resilience::Classify;
 use steadfast_runtime::{Code, Service, Work};
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Code as ErrorCode, Error};
 use crate::group::Scope;
 use crate::place::{Flow, Place};
 use crate::step::{StepBuilder, StepRef, fits, with_context, with_context_blocking};
@@ -48,6 +48,20 @@ impl Workflow<Value, Value> {
     #[must_use]
     pub fn untyped(workflow: Arc<steadfast_runtime::Workflow>) -> Self {
         Self { inner: workflow, types: PhantomData }
+    }
+
+    /// Whether an input fits what the workflow takes: for programs that are given inputs from elsewhere.
+    ///
+    /// # Errors
+    /// Why it does not, in words.
+    pub fn check_input(&self, input: &Value) -> Result<(), Error> {
+        let json = serde_json::to_vec(input).unwrap_or_default();
+        self.inner.check_input(&json).map_err(|why| {
+            Error::new(
+                ErrorCode::BadPayload,
+                format!("the input does not fit workflow `{}`: {why}", self.name()),
+            )
+        })
     }
 }
 

@@ -1,0 +1,78 @@
+//! What stands around every request of the API: a place, a time limit, a count. And what a panic becomes.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::{MatchedPath, Request, State as Has};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::code::Code;
+use crate::problem::Refusal;
+use crate::state::State;
+
+/// The place of a request among those that are worked on. One that only waits gives it up.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+
+impl Slot {
+    /// Gives the place to others.
+    pub(crate) fn leave(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Gives a request a place and a time limit, or refuses it.
+pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Next) -> Response {
+    let began = state.clock().now();
+    // Never the address itself: there would be as many counts as tasks.
+    let route =
+        request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let method = request.method().as_str().to_owned();
+    let response = match state.place() {
+        Ok(place) => {
+            let slot = Slot(Arc::new(Mutex::new(Some(place))));
+            request.extensions_mut().insert(slot.clone());
+            let response = within_time(&state, request, next).await;
+            slot.leave();
+            response
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    let labels = [("method", method), ("route", route), ("status", response.status().as_u16().to_string())];
+    metrics::counter!("steadfast_http_requests_total", &labels).increment(1);
+    let took = state.clock().now().since(began);
+    metrics::histogram!("steadfast_http_request_seconds", &labels).record(took.as_secs_f64());
+    response
+}
+
+async fn within_time(state: &State, request: Request, next: Next) -> Response {
+    let limits = state.limits();
+    let waits = request.uri().query().is_some_and(|query| query.contains("wait="));
+    let within = limits.request_within + if waits { limits.longest_wait } else { Duration::ZERO };
+    tokio::select! {
+        response = next.run(request) => response,
+        () = state.clock().sleep(within) => too_slow(within).into_response(),
+    }
+}
+
+fn too_slow(within: Duration) -> Refusal {
+    let detail = format!(
+        "it took longer than {within:?}, and nobody knows whether it was done: ask again under the same key or id, or look"
+    );
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, Code::TooSlow, detail).after(Duration::from_secs(2))
+}
+
+/// A panic, which is a fault of the server: told as a problem, and in the log.
+#[expect(clippy::needless_pass_by_value, reason = "the layer that catches panics hands them over so")]
+pub(crate) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(words, "a request has panicked");
+    // What a panic says is for the log: it may hold what others must not see.
+    let detail = "the server has a fault, and nobody knows whether this was done: see its log, and report it";
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, detail).into_response()
+}

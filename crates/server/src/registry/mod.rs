@@ -1,0 +1,467 @@
+//! Workflows and services of a server: which versions there are, where they came from, and what new tasks are of.
+//!
+//! A workflow comes as a text, from a folder or over the API. Its meaning is compared with the version that is in force: the same
+//! changes nothing, another one becomes the next version and is stored before anybody can submit to it. Old versions stay for as
+//! long as the store has them, since running tasks stay on theirs. What cannot be built any more is told, and its tasks wait.
+
+mod folder;
+mod house;
+mod number;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use serde_json::Value;
+use steadfast::resilience::Pipeline;
+use steadfast::resilience::policy::Live;
+use steadfast::{Engine, EngineBuilder, Opened, PutText, Service, Time, Workflow, WorkflowText};
+use steadfast_flow::{FlowFile, Format};
+use steadfast_http::{EnvSecrets, FolderSecrets, HttpAgent, Target};
+
+use crate::config::{Config, ServiceConfig};
+pub(crate) use folder::watch;
+use number::{Numbered, number};
+use world::World;
+
+/// Workflows and services of a server. Clones are one and the same.
+#[derive(Clone)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: ArcSwap<Config>,
+    live: Live,
+    agent: Arc<HttpAgent>,
+    flows: Mutex<Flows>,
+    /// Held while a workflow is added, so that two do not take one number.
+    adding: tokio::sync::Mutex<()>,
+    engine: OnceLock<Engine>,
+}
+
+/// All versions of all workflows, by name.
+type Flows = BTreeMap<String, BTreeMap<u32, Flow>>;
+
+/// One version of a workflow.
+#[derive(Clone)]
+pub(crate) struct Flow {
+    pub(crate) file: Arc<FlowFile>,
+    /// Where it came from: a file's name, `api`, or `store` for one that an earlier process had.
+    pub(crate) from: Arc<str>,
+    /// What tasks are worked on by; why not, if it cannot be built.
+    pub(crate) built: Result<Workflow<Value, Value>, Arc<str>>,
+}
+
+/// What became of a workflow that was handed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Applied {
+    pub(crate) name: String,
+    pub(crate) version: u32,
+    /// Whether it is a new version; and whether there was none before.
+    pub(crate) is_new: bool,
+    pub(crate) is_first: bool,
+}
+
+/// Why a workflow was not taken.
+#[derive(Debug)]
+pub(crate) enum NotApplied {
+    /// The text makes no sense; everything that is wrong with it.
+    Bad(steadfast_flow::Error),
+    /// The version that it names has another meaning.
+    Taken(String),
+    /// The engine or the store said no.
+    Engine(steadfast::Error),
+}
+
+impl std::fmt::Display for NotApplied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bad(error) => error.fmt(f),
+            Self::Taken(words) => f.write_str(words),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Registry {
+    /// The services of these settings; workflows come with [`open`](Self::open).
+    ///
+    /// # Errors
+    /// Everything that is wrong with the services' addresses, in words.
+    pub fn new(config: Config) -> Result<Self, String> {
+        let mut agent = HttpAgent::builder();
+        agent = match &config.secrets {
+            Some(folder) => agent.secrets(FolderSecrets::new(folder)),
+            None => agent.secrets(EnvSecrets),
+        };
+        let agent =
+            targets(&config).into_iter().fold(agent, |agent, (name, target)| agent.target(name, target));
+        let agent = agent.build().map_err(|error| error.to_string())?;
+        let live = Live::with_clock(config.policies.clone(), steadfast::resilience::clock::Clock::system());
+        let inner = Inner {
+            config: ArcSwap::from_pointee(config),
+            live,
+            agent: Arc::new(agent),
+            flows: Mutex::default(),
+            adding: tokio::sync::Mutex::default(),
+            engine: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens the store, takes over the workflows that it has and those of the folder, and begins to work.
+    ///
+    /// # Errors
+    /// The store's; files of the folder that make no sense, with everything that is wrong with them.
+    pub async fn open(&self, builder: EngineBuilder) -> Result<Engine, String> {
+        let words = |error: steadfast::Error| format!("{error:?}");
+        let mut opened = builder.open().map_err(words)?;
+        self.take_over(opened.workflow_texts().await.map_err(words)?);
+        let folder = self.config().workflows.clone();
+        if let Some(folder) = folder {
+            self.read_folder(&mut opened, &folder).await?;
+        }
+        for workflow in self.built() {
+            opened = opened.workflow(&workflow);
+        }
+        let engine = opened.start().await.map_err(words)?;
+        let _ = self.inner.engine.set(engine.clone());
+        Ok(engine)
+    }
+
+    /// The workflows that earlier processes have stored.
+    fn take_over(&self, texts: Vec<WorkflowText>) {
+        let from: Arc<str> = Arc::from("store");
+        for text in texts {
+            let name = format!("{} version {}", text.name, text.version);
+            let format = if &*text.format == "json" { Format::Json } else { Format::Yaml };
+            match FlowFile::parse(&text.text, format, &name) {
+                Ok(file) => self.keep(text.version, file, &from),
+                Err(error) => tracing::error!(
+                    workflow = %text.name, version = text.version,
+                    "a stored workflow cannot be read by this version of Steadfast, and its tasks wait: {error}"
+                ),
+            }
+        }
+        self.build_all();
+    }
+
+    /// Takes over the files of the folder, all or none.
+    async fn read_folder(&self, opened: &mut Opened, folder: &std::path::Path) -> Result<(), String> {
+        let files = folder::read(folder)?;
+        for (path, file) in files {
+            let numbered = self.numbered(&file).map_err(|words| format!("{path}: {words}"))?;
+            if let Numbered::New { version, .. } = numbered {
+                let put =
+                    opened.put_text(text_of(&file, version)).await.map_err(|error| error.to_string())?;
+                if let PutText::Stands(_) = put {
+                    return Err(format!(
+                        "{path}: version {version} of `{}` was stored by somebody else",
+                        file.name()
+                    ));
+                }
+                self.keep(version, file, &Arc::from(path));
+            } else {
+                self.came_from(&file, numbered.version(), &Arc::from(path));
+            }
+        }
+        self.build_all();
+        let broken: Vec<_> = self.broken();
+        match broken.is_empty() {
+            true => Ok(()),
+            false => Err(broken.join("\n")),
+        }
+    }
+
+    /// Reads the workflow files of the folder, and says how many there are; nothing is stored.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn check_folder(&self) -> Result<usize, String> {
+        let Some(folder) = self.config().workflows.clone() else { return Ok(0) };
+        let files = folder::read(&folder)?;
+        let count = files.len();
+        for (path, file) in files {
+            self.keep(file.version().unwrap_or(1), file, &Arc::from(path));
+        }
+        self.build_all();
+        match self.broken() {
+            broken if broken.is_empty() => Ok(count),
+            broken => Err(broken.join("\n")),
+        }
+    }
+
+    /// What is wrong with workflows that are in force.
+    fn broken(&self) -> Vec<String> {
+        let flows = self.flows();
+        let newest = flows.values().filter_map(|versions| versions.values().next_back());
+        newest.filter_map(|flow| flow.built.as_ref().err().map(ToString::to_string)).collect()
+    }
+
+    /// Takes on a workflow while the server works.
+    pub(crate) async fn apply(
+        &self,
+        file: FlowFile,
+        from: &str,
+        dry_run: bool,
+    ) -> Result<Applied, NotApplied> {
+        let _one_at_a_time = self.inner.adding.lock().await;
+        let numbered = self.numbered(&file).map_err(NotApplied::Taken)?;
+        let (name, version) = (file.name().to_owned(), numbered.version());
+        let is_new = matches!(numbered, Numbered::New { .. });
+        let is_first = matches!(numbered, Numbered::New { first: true, .. });
+        let applied = Applied { name, version, is_new, is_first };
+        let built = self.build(&file, version).map_err(NotApplied::Bad)?;
+        if !is_new || dry_run {
+            return Ok(applied);
+        }
+        if let Some(engine) = self.inner.engine.get() {
+            let put = engine.put_text(text_of(&file, version)).await.map_err(NotApplied::Engine)?;
+            if let PutText::Stands(stands) = put
+                && *stands.digest != *file.digest()
+            {
+                return Err(NotApplied::Taken(format!(
+                    "version {version} of `{}` was stored by another server: try again",
+                    applied.name
+                )));
+            }
+            engine.add_workflow(&built).await.map_err(NotApplied::Engine)?;
+        }
+        let flow = Flow { file: Arc::new(file), from: Arc::from(from), built: Ok(built) };
+        self.flows().entry(applied.name.clone()).or_default().insert(version, flow);
+        tracing::info!(workflow = %applied.name, version, from, "a workflow has come");
+        Ok(applied)
+    }
+
+    /// Takes over other settings: services, their addresses and policies. What cannot change while it works is told.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the services' addresses, in words. Nothing has changed then.
+    pub fn reload(&self, config: Config) -> Result<Vec<String>, String> {
+        self.inner.agent.set(targets(&config)).map_err(|error| error.to_string())?;
+        let before = self.config();
+        let changes = self.inner.live.apply(config.policies.clone());
+        let mut told: Vec<_> = changes.to_string().lines().map(str::to_owned).collect();
+        told.extend(needs_restart(&before, &config));
+        self.inner.config.store(Arc::new(config));
+        Ok(told)
+    }
+
+    pub(crate) fn config(&self) -> Arc<Config> {
+        self.inner.config.load_full()
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.inner.live
+    }
+
+    /// All versions of all workflows, as they are now.
+    pub(crate) fn snapshot(&self) -> Flows {
+        self.flows().clone()
+    }
+
+    /// The workflow of this name: in this version, or the one that new tasks are of.
+    pub(crate) fn workflow(&self, name: &str, version: Option<u32>) -> Option<Workflow<Value, Value>> {
+        let flows = self.flows();
+        let versions = flows.get(name)?;
+        let flow = match version {
+            Some(version) => versions.get(&version)?,
+            None => versions.values().rev().find(|flow| flow.built.is_ok())?,
+        };
+        flow.built.clone().ok()
+    }
+
+    /// The service of this name, as steps call it.
+    pub(crate) fn service(&self, name: &str) -> Option<Service> {
+        self.service_by(name, self.inner.live.pipeline(name))
+    }
+
+    /// The same with the retry policy of this name, and the service's own breaker, budget and limit. It is as the policy was when the
+    /// workflow was built.
+    pub(crate) fn service_with_retry(&self, name: &str, retry: &str) -> Option<Service> {
+        let (policies, own) = (self.inner.live.policies(), self.inner.live.pipeline(name));
+        let mut pipeline = policies.pipeline(name).retry(policies.retry(retry)?);
+        if let Some(breaker) = own.breaker() {
+            pipeline = pipeline.shared_breaker(&breaker);
+        }
+        if let Some(budget) = own.budget() {
+            pipeline = pipeline.shared_budget(&budget);
+        }
+        if let Some(limit) = own.limit() {
+            pipeline = pipeline.shared_limit(&limit);
+        }
+        self.service_by(name, pipeline.build().ok()?)
+    }
+
+    fn service_by(&self, name: &str, pipeline: Pipeline) -> Option<Service> {
+        let config = self.config();
+        let own = config.services.get(name)?;
+        let service = Service::new(pipeline);
+        let service = own.most_running.into_iter().fold(service, Service::most_running);
+        let service = if own.ramp { service } else { service.without_ramp() };
+        match own.most_per_second {
+            Some(rate) => service.most_per_second(rate).ok(),
+            None => Some(service),
+        }
+    }
+
+    fn numbered(&self, file: &FlowFile) -> Result<Numbered, String> {
+        let flows = self.flows();
+        let digests: BTreeMap<_, _> = flows
+            .get(file.name())
+            .into_iter()
+            .flatten()
+            .map(|(version, flow)| (*version, flow.file.digest()))
+            .collect();
+        number(file.name(), file.version(), &file.digest(), &digests)
+    }
+
+    fn keep(&self, version: u32, file: FlowFile, from: &Arc<str>) {
+        let name = file.name().to_owned();
+        let built = Err(Arc::from("it was not built yet"));
+        let flow = Flow { file: Arc::new(file), from: Arc::clone(from), built };
+        self.flows().entry(name).or_default().insert(version, flow);
+    }
+
+    fn came_from(&self, file: &FlowFile, version: u32, from: &Arc<str>) {
+        if let Some(flow) = self.flows().get_mut(file.name()).and_then(|versions| versions.get_mut(&version))
+        {
+            flow.from = Arc::clone(from);
+        }
+    }
+
+    /// Builds one; its children are those that are in force.
+    fn build(&self, file: &FlowFile, version: u32) -> Result<Workflow<Value, Value>, steadfast_flow::Error> {
+        let agent: Arc<dyn steadfast_flow::Agent> = Arc::<HttpAgent>::clone(&self.inner.agent);
+        let built = file.build(version, &World(self), agent)?;
+        Ok(Workflow::untyped(Arc::new(built)))
+    }
+
+    /// Builds all that are not built, children before those who ask for them.
+    fn build_all(&self) {
+        loop {
+            let open: Vec<_> = {
+                let flows = self.flows();
+                let all = flows.iter().flat_map(|(name, versions)| {
+                    versions.iter().map(move |(version, flow)| (name, version, flow))
+                });
+                let open = all.filter(|(_, _, flow)| flow.built.is_err());
+                open.map(|(name, version, flow)| (name.clone(), *version, Arc::clone(&flow.file))).collect()
+            };
+            let mut progress = false;
+            for (name, version, file) in open {
+                let built = self.build(&file, version).map_err(|error| Arc::from(error.to_string()));
+                progress |= built.is_ok();
+                if let Some(flow) =
+                    self.flows().get_mut(&name).and_then(|versions| versions.get_mut(&version))
+                {
+                    flow.built = built;
+                }
+            }
+            if !progress {
+                return;
+            }
+        }
+    }
+
+    /// All workflows that could be built, and a word on those that could not.
+    fn built(&self) -> Vec<Workflow<Value, Value>> {
+        let flows = self.flows();
+        let mut built = Vec::new();
+        for (name, versions) in &*flows {
+            for (version, flow) in versions {
+                match &flow.built {
+                    Ok(workflow) => built.push(workflow.clone()),
+                    Err(why) => {
+                        tracing::warn!(workflow = %name, version, "tasks of it wait, since it cannot be built: {why}");
+                    }
+                }
+            }
+        }
+        built
+    }
+
+    fn flows(&self) -> MutexGuard<'_, Flows> {
+        self.inner.flows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("workflows", &self.flows().len()).finish_non_exhaustive()
+    }
+}
+
+/// A version as it is stored.
+fn text_of(file: &FlowFile, version: u32) -> WorkflowText {
+    let format = match file.format() {
+        Format::Json => "json",
+        _ => "yaml",
+    };
+    WorkflowText {
+        name: Arc::from(file.name()),
+        version,
+        digest: Arc::from(file.digest()),
+        format: Arc::from(format),
+        text: Arc::from(file.text()),
+        at: Time::from_millis(0),
+    }
+}
+
+fn targets(config: &Config) -> Vec<(String, Target)> {
+    config.services.iter().map(|(name, service)| (name.clone(), target(service))).collect()
+}
+
+fn target(service: &ServiceConfig) -> Target {
+    let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    let mut target = Target::new(&service.url);
+    for (name, value) in &service.headers {
+        target = target.header(name, value);
+    }
+    for secret in &service.secrets {
+        target = target.allow_secret(secret);
+    }
+    if let Some(size) = service.max_request {
+        target = target.max_request(bytes(size));
+    }
+    if let Some(size) = service.max_response {
+        target = target.max_response(bytes(size));
+    }
+    if let Some(limit) = service.connect_timeout {
+        target = target.connect_timeout(limit);
+    }
+    if service.http2 { target.http2_prior_knowledge() } else { target }
+}
+
+/// Settings that only a restart changes, of those that have changed.
+fn needs_restart(before: &Config, after: &Config) -> Vec<String> {
+    let limits = |config: &Config, name: &str| {
+        config
+            .services
+            .get(name)
+            .map(|own| (own.most_running, own.most_per_second.map(f64::to_bits), own.ramp))
+    };
+    let mut keys = vec![
+        ("listen".to_owned(), before.listen != after.listen),
+        ("store".to_owned(), before.store != after.store),
+        ("workflows".to_owned(), before.workflows != after.workflows),
+        ("secrets".to_owned(), before.secrets != after.secrets),
+        ("grace".to_owned(), before.grace != after.grace),
+        ("retention".to_owned(), (before.keep, before.keep_keys) != (after.keep, after.keep_keys)),
+        ("limits".to_owned(), before.limits != after.limits),
+        ("log".to_owned(), before.log != after.log),
+        ("telemetry".to_owned(), before.otlp != after.otlp),
+    ];
+    keys.extend(before.services.keys().filter(|name| after.services.contains_key(*name)).map(|name| {
+        (
+            format!("service.{name}: most_running, most_per_second, ramp"),
+            limits(before, name) != limits(after, name),
+        )
+    }));
+    keys.into_iter()
+        .filter(|(_, changed)| *changed)
+        .map(|(key, _)| format!("{key}: changed in the file, and takes effect after a restart"))
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! A server from its settings: workflow files, services over HTTP, versions, reload, restart.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadfast_client::Client;
+use steadfast_client::wire::state::TaskState;
+use steadfast_client::wire::submit::Submit;
+use steadfast_client::wire::workflow::{Change, Format};
+use steadfast_server::{Config, Running};
+use steadfast_testkit::http::Server;
+use steadfast_testkit::{Answer, Script};
+
+const ORDER: &str = r#"
+workflow: order
+returns: charge
+steps:
+  reserve:
+    service: stock
+    request: { method: POST, path: "/reservations/${input.sku}", body: { quantity: "${input.quantity}" } }
+    undo: { method: DELETE, path: "/reservations/${output.id}" }
+  charge:
+    after: reserve
+    service: bank
+    request: { method: POST, path: /charges, body: { reservation: "${steps.reserve.output.id}" } }
+    nothing_to_undo: true
+"#;
+
+/// A service that always answers with this.
+fn service(status: u16, body: &str) -> Server {
+    let answer = Answer::new().status(status).header("content-type", "application/json").body(body);
+    Server::start(Script::answer(answer).unwrap()).unwrap()
+}
+
+/// A folder with settings and workflow files.
+struct Place {
+    folder: tempfile::TempDir,
+    stock: Server,
+    bank: Server,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("flows")).unwrap();
+        let place =
+            Self { folder, stock: service(201, r#"{"id":"r-7"}"#), bank: service(200, r#"{"paid":true}"#) };
+        place.flow(ORDER);
+        place.settings(&place.bank.url());
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn flow(&self, text: &str) {
+        std::fs::write(self.path().join("flows/order.yaml"), text).unwrap();
+    }
+
+    fn settings(&self, bank: &str) {
+        let text = format!(
+            "listen = \"127.0.0.1:0\"\nworkflows = \"flows\"\n[service.stock]\nurl = \"{}\"\n[service.bank]\nurl = \"{bank}\"\n",
+            self.stock.url()
+        );
+        std::fs::write(self.path().join("steadfast.toml"), text).unwrap();
+    }
+
+    async fn start(&self) -> (Running, Client) {
+        let config = Config::read(Some(&self.path().join("steadfast.toml")), []).unwrap();
+        let running = steadfast_server::start(config, None, Vec::new()).await.unwrap();
+        let client = Client::new(&format!("http://{}", running.address())).unwrap();
+        (running, client)
+    }
+}
+
+fn order() -> Submit {
+    Submit::new("order", json!({ "sku": "a chair/1", "quantity": 2 }))
+}
+
+async fn run(client: &Client) -> (u32, TaskState, Option<Value>) {
+    let submitted = client.submit_and_wait(&order(), Duration::from_secs(20)).await.unwrap();
+    let task = client.task(&submitted.id, true).await.unwrap();
+    let output = submitted.outcome.and_then(|outcome| outcome.result);
+    (task.summary.version, task.summary.state, output)
+}
+
+/// A4: a workflow file over plain web services, with no code written.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_file_calls_plain_web_services() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    assert_eq!(run(&client).await, (1, TaskState::Completed, Some(json!({ "paid": true }))));
+    let stock = place.stock.ledger();
+    assert_eq!(stock.attempts(), 1);
+    let request = stock.entries()[0].request();
+    assert_eq!((request.method(), request.path()), ("POST", "/reservations/a%20chair%2F1"));
+    assert_eq!(running.shut_down().await.unwrap(), 0);
+}
+
+/// C2: a declined card has the reservation undone.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_file_says_is_undone_is_undone() {
+    let place = Place::new();
+    let declined = service(402, r#"{"error":"declined"}"#);
+    place.settings(&declined.url());
+    let (running, client) = place.start().await;
+    let (_, state, _) = run(&client).await;
+    assert_eq!(state, TaskState::Undone);
+    let calls: Vec<_> =
+        place.stock.ledger().entries().iter().map(|entry| entry.request().method().to_owned()).collect();
+    assert_eq!(calls, ["POST", "DELETE"]);
+    running.shut_down().await.unwrap();
+}
+
+/// W9: another meaning is another version, which outlives the process; the same meaning is the same version.
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_are_numbered_by_their_meaning_and_outlive_the_process() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    assert_eq!(run(&client).await.0, 1);
+    running.shut_down().await.unwrap();
+
+    place.flow(&format!("# a remark\n{ORDER}"));
+    let (running, client) = place.start().await;
+    assert_eq!(run(&client).await.0, 1, "a remark is no other meaning");
+    let second = ORDER.replace("/charges", "/v2/charges");
+    let applied = client.apply_workflow("order", &second, Format::Yaml, false).await.unwrap();
+    assert_eq!((applied.version, applied.change), (2, Change::NewVersion));
+    assert_eq!(run(&client).await.0, 2);
+    let again = client.apply_workflow("order", &second, Format::Yaml, false).await.unwrap();
+    assert_eq!((again.version, again.change), (2, Change::Same));
+    running.shut_down().await.unwrap();
+
+    std::fs::remove_file(place.path().join("flows/order.yaml")).unwrap();
+    let (running, client) = place.start().await;
+    assert_eq!(run(&client).await.0, 2, "it is in the store");
+    let known = client.workflow("order", None).await.unwrap();
+    assert_eq!(known.versions.iter().map(|version| version.version).collect::<Vec<_>>(), [1, 2]);
+    running.shut_down().await.unwrap();
+}
+
+/// P2: settings are read again, and a service is found where it is now; what is broken changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_change_are_taken_over_and_broken_ones_are_not() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    run(&client).await;
+    let elsewhere = service(200, r#"{"paid":"elsewhere"}"#);
+    place.settings(&elsewhere.url());
+    running.reload();
+    assert_eq!(run(&client).await.2, Some(json!({ "paid": "elsewhere" })));
+    std::fs::write(place.path().join("steadfast.toml"), "listn = 1").unwrap();
+    running.reload();
+    assert_eq!(run(&client).await.2, Some(json!({ "paid": "elsewhere" })));
+    running.shut_down().await.unwrap();
+}
+
+/// W10: a file that makes no sense is refused with its place before anything is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_that_makes_no_sense_is_refused_with_its_place() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    let bad = ORDER.replace("service: bank", "service: bnak");
+    let refused = client.apply_workflow("order", &bad, Format::Yaml, false).await.unwrap_err();
+    let problem = refused.problem().unwrap();
+    assert_eq!(problem.status, 422, "{problem}");
+    assert!(problem.to_string().contains("bank") && problem.to_string().contains("11:14"), "{problem}");
+    assert_eq!(client.workflow("order", None).await.unwrap().versions.len(), 1);
+    running.shut_down().await.unwrap();
+
+    place.flow(&bad);
+    let config = Config::read(Some(&place.path().join("steadfast.toml")), []).unwrap();
+    let words = steadfast_server::check(config.clone()).unwrap_err();
+    assert!(words.contains("order.yaml:11:"), "{words}");
+    let refused = steadfast_server::start(config, None, Vec::new()).await.unwrap_err().to_string();
+    assert!(refused.contains("order.yaml:11:"), "{refused}");
+}
+
+/// A port or a store that somebody else has is said so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_is_told_what_is_taken() {
+    let place = Place::new();
+    let (running, _) = place.start().await;
+    let file = place.path().join("steadfast.toml");
+    let port = vec![("STEADFAST_LISTEN".to_owned(), running.address().to_string())];
+    let config = Config::read(Some(&file), port).unwrap();
+    let words = steadfast_server::start(config, None, Vec::new()).await.unwrap_err().to_string();
+    assert!(words.contains("is another server running?"), "{words}");
+    let config = Config::read(Some(&file), []).unwrap();
+    let words = steadfast_server::start(config, None, Vec::new()).await.unwrap_err().to_string();
+    assert!(words.contains("SF426"), "{words}");
+    running.shut_down().await.unwrap();
+}
