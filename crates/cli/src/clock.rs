@@ -42,3 +42,8 @@ impl Stopwatch {
 pub(crate) async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
+
+/// The time on the wall, for what is shown beside an age.
+pub(crate) fn wall() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}

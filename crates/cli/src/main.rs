@@ -1,60 +1,68 @@
 //! The `steadfast` binary.
 //! This file only reads the command line and gives the exit code; what a command does is in the module of its name.
 
+mod audit;
+mod breaker;
+mod bulk;
 mod clock;
+mod command;
+mod completions;
+mod config;
 mod demo;
+mod exit;
+mod global;
+mod payload;
 mod policy;
+#[cfg(test)]
+mod reference;
+mod schedule;
+mod serve;
+mod service;
+mod session;
+mod show;
+mod store;
 mod talk;
+mod task;
+mod workflow;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::Parser as _;
 
-/// What shells expect of a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
-
-/// Work across services that fail: retries, circuit breakers and timeouts.
-#[derive(Parser)]
-#[command(name = "steadfast", version, arg_required_else_help = true)]
-#[command(after_help = "Results go to stdout, everything else to stderr.\n\
-                        Ends with 0 when all went well, 1 when it did not, 2 for a bad command line, 130 after Ctrl-C.")]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Show what the library does while a service goes down and comes back (about 20 s)
-    ///
-    /// Starts a small service with a queue on a local port, calls it at a steady rate through one
-    /// pipeline, takes it down and brings it back. Then does the same with three plain attempts for
-    /// each call, and compares when calls succeed again and what reached the service.
-    /// The show goes to stderr, the summary to stdout.
-    #[command(verbatim_doc_comment)]
-    Demo(demo::Args),
-    /// Check policy files, and see what they do in an outage, before they are used
-    #[command(subcommand)]
-    Policy(policy::Policy),
-}
+use self::command::{Cli, Command};
+use self::global::Global;
+use self::session::with_server;
 
 fn main() -> ExitCode {
-    let Cli { command } = Cli::parse();
-    match run(command) {
+    let Cli { global, command } = Cli::parse();
+    match run(&global, command) {
         Ok(code) => code,
-        Err(error) => {
-            talk::line(&format!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => exit::tell(&error, global.json),
     }
 }
 
-fn run(command: Command) -> Result<ExitCode> {
+fn run(global: &Global, command: Command) -> Result<ExitCode> {
     match command {
+        Command::Task(command) => with_server(global, async |session| task::run(command, session).await),
+        Command::Bulk(command) => with_server(global, async |session| bulk::run(command, session).await),
+        Command::Workflow(command) => workflow::run(command, global),
+        Command::Service(command) => {
+            with_server(global, async |session| service::run(command, session).await)
+        }
+        Command::Breaker(command) => {
+            with_server(global, async |session| breaker::run(command, session).await)
+        }
+        Command::Policy(command) => policy::run(command, global),
+        Command::Audit(command) => with_server(global, async |session| audit::run(command, session).await),
+        Command::Schedule(command) => {
+            with_server(global, async |session| schedule::run(command, session).await)
+        }
+        Command::Store(command) => with_server(global, async |session| store::run(command, session).await),
+        Command::Config(command) => config::run(command, global),
+        Command::Serve(args) => serve::run(&args),
+        Command::Completions(args) => completions::run(&args),
         Command::Demo(args) => show(args),
-        // They compute and wait for nobody: Ctrl-C ends them as it ends any program.
-        Command::Policy(command) => policy::run(command),
     }
 }
 
@@ -70,7 +78,7 @@ fn show(args: demo::Args) -> Result<ExitCode> {
             pressed = tokio::signal::ctrl_c() => {
                 pressed.context("cannot listen for Ctrl-C")?;
                 talk::line("\nStopped by Ctrl-C, so there is no summary.");
-                Ok(ExitCode::from(INTERRUPTED))
+                Ok(ExitCode::from(exit::INTERRUPTED))
             }
         }
     })

@@ -1,6 +1,7 @@
-//! `steadfast policy`: what can be said of policy files before they are used.
+//! `steadfast policy`: what can be said of policy files before they are used, and which are in force at a server.
 
 mod check;
+mod list;
 mod simulate;
 
 use std::io::{Write as _, stdout};
@@ -8,6 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
+
+use crate::global::Global;
+use crate::session::with_server;
 
 #[derive(Subcommand)]
 pub(crate) enum Policy {
@@ -33,13 +37,26 @@ pub(crate) enum Policy {
     #[command(verbatim_doc_comment)]
     Simulate(Box<simulate::Args>),
     /// Print the JSON Schema of policy files, for editors
+    ///
+    /// Examples:
+    ///   steadfast policy schema > policy.schema.json
+    #[command(verbatim_doc_comment)]
     Schema,
+    /// List the policies that the server goes by
+    ///
+    /// Examples:
+    ///   steadfast policy list
+    ///   steadfast policy list --json
+    #[command(verbatim_doc_comment)]
+    List(list::Args),
 }
 
-pub(crate) fn run(command: Policy) -> Result<ExitCode> {
+pub(crate) fn run(command: Policy, global: &Global) -> Result<ExitCode> {
+    // What is done here computes and waits for nobody: Ctrl-C ends it as it ends any program.
     match command {
         Policy::Check(args) => check::run(&args),
         Policy::Simulate(args) => simulate::run(&args),
+        Policy::List(args) => with_server(global, async |session| list::run(&args, session).await),
         Policy::Schema => {
             stdout().lock().write_all(steadfast_resilience::policy::json_schema().as_bytes())?;
             Ok(ExitCode::SUCCESS)
