@@ -44,11 +44,14 @@ pub(crate) fn features() -> Result<Note> {
 
 pub(crate) fn test() -> Result<Note> {
     test_with(&[])?;
+    // What is behind TLS: see `Metadata::tested_features`.
+    Cmd::cargo("nextest run -p steadfast-http --all-features --locked").run()?;
     Ok(Note::new())
 }
 
 /// All tests, or those that `extra` picks.
 pub(crate) fn test_with(extra: &[String]) -> Result<()> {
     tools::need(Tool::Nextest)?;
-    Cmd::cargo("nextest run --workspace --all-features --locked").args(extra).run()
+    let features = Metadata::read()?.tested_features();
+    Cmd::cargo("nextest run --workspace --locked --features").arg(&features).args(extra).run()
 }

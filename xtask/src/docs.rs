@@ -4,6 +4,7 @@
 use anyhow::Result;
 
 use crate::command::Cmd;
+use crate::metadata::Metadata;
 use crate::step::Note;
 
 pub(crate) fn doc() -> Result<Note> {
@@ -13,6 +14,7 @@ pub(crate) fn doc() -> Result<Note> {
 }
 
 pub(crate) fn doctest() -> Result<Note> {
-    Cmd::cargo("test --doc --workspace --all-features --locked").run()?;
+    let features = Metadata::read()?.tested_features();
+    Cmd::cargo("test --doc --workspace --locked --features").arg(&features).run()?;
     Ok(Note::new())
 }

@@ -52,6 +52,16 @@ impl Metadata {
         Ok(Self { packages })
     }
 
+    /// The features that tests are built with: all but TLS. With that, every client of `reqwest` in the tree would want a provider of
+    /// cryptography, also those of crates that know nothing of it; the crates that have it are tested apart.
+    pub(crate) fn tested_features(&self) -> String {
+        let all = self.packages.iter().flat_map(|package| {
+            let own = package.features.iter().filter(|feature| *feature != "tls");
+            own.map(|feature| format!("{}/{feature}", package.name))
+        });
+        all.collect::<Vec<_>>().join(",")
+    }
+
     pub(crate) fn package(&self, name: &str) -> Result<&Package> {
         let found = self.packages.iter().find(|package| package.name == name);
         found.with_context(|| format!("the workspace has no package {name}"))

@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::command::Cmd;
+use crate::metadata::Metadata;
 use crate::step::Note;
 use crate::tools::{self, Tool};
 use check::Facts;
@@ -24,8 +25,10 @@ const SPEC: &str = "../shared/SPEC.md";
 pub(crate) fn run() -> Result<Note> {
     tools::need(Tool::Nextest)?;
     let page = page::parse(&fs::read_to_string(PAGE).with_context(|| format!("cannot read {PAGE}"))?);
-    let list =
-        Cmd::cargo("nextest list --workspace --all-features --locked --message-format json").stdout()?;
+    let features = Metadata::read()?.tested_features();
+    let list = Cmd::cargo("nextest list --workspace --locked --message-format json --features")
+        .arg(&features)
+        .stdout()?;
     let tests = Tests::parse(&list).context("cargo nextest list has changed its form")?;
     let spec = fs::read_to_string(SPEC).ok().map(|text| spec_ids(&text));
     let facts = Facts { tests: &tests, doc_exists: &|doc| Path::new(doc).is_file(), spec: spec.as_ref() };

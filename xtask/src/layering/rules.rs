@@ -31,8 +31,19 @@ const fn only_optional(name: &'static str, why: &'static str) -> Ban {
 
 pub(crate) const RULES: &[Rule] = &[
     Rule {
-        package: "steadfast-resilience",
+        package: "steadfast-form",
         may_use: &[],
+        never: &[
+            never("tokio", "a file is read, and nothing waits"),
+            never("serde", "it keeps the place of every value, which no data model of serde does"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-resilience",
+        // Behind its feature `policy`.
+        may_use: &["steadfast-form"],
         never: &[
             never("rusqlite", "it keeps no store; state leaves it through the exchange trait"),
             never("tokio-postgres", "it keeps no store; state leaves it through the exchange trait"),
@@ -113,6 +124,69 @@ pub(crate) const RULES: &[Rule] = &[
         own_lints: None,
     },
     Rule {
+        package: "steadfast-flow",
+        may_use: &[
+            "steadfast-engine",
+            "steadfast-form",
+            "steadfast-resilience",
+            "steadfast-runtime",
+            "steadfast-store",
+        ],
+        never: &[
+            never("reqwest", "an agent makes the calls"),
+            never("hyper", "an agent makes the calls"),
+            never("axum", "it serves nothing"),
+            never("rusqlite", "it knows no store"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-http",
+        may_use: &["steadfast-flow", "steadfast-resilience", "steadfast-runtime", "steadfast-store"],
+        never: &[
+            never("axum", "it serves nothing"),
+            never("rusqlite", "it keeps nothing"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-client",
+        may_use: &["steadfast-resilience"],
+        never: &[
+            never("rusqlite", "it reaches a store only through a server"),
+            never("axum", "it serves nothing"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-server",
+        may_use: &[
+            "steadfast",
+            "steadfast-client",
+            "steadfast-flow",
+            "steadfast-form",
+            "steadfast-http",
+            "steadfast-otel",
+            "steadfast-resilience",
+            "steadfast-runtime",
+        ],
+        never: &[
+            never("rusqlite", "it knows the engine, and no store"),
+            never("tokio-postgres", "it knows the engine, and no store"),
+            never("anyhow", "a library has its own error type, by cause"),
+        ],
+        own_lints: None,
+    },
+    Rule {
+        package: "steadfast-shop",
+        may_use: &["steadfast", "steadfast-resilience"],
+        never: &[],
+        own_lints: None,
+    },
+    Rule {
         package: "steadfast-testkit",
         may_use: &["steadfast-engine", "steadfast-resilience", "steadfast-runtime", "steadfast-store"],
         never: &[
@@ -137,7 +211,14 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         package: "steadfast-cli",
-        may_use: &["steadfast-resilience"],
+        may_use: &[
+            "steadfast-client",
+            "steadfast-flow",
+            "steadfast-form",
+            "steadfast-resilience",
+            "steadfast-server",
+            "steadfast-shop",
+        ],
         never: &[
             never("rusqlite", "the command line reaches a store only through a server"),
             never("tokio-postgres", "the command line reaches a store only through a server"),
