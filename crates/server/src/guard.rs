@@ -52,7 +52,12 @@ pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Ne
 async fn within_time(state: &State, request: Request, next: Next) -> Response {
     let limits = state.limits();
     let waits = request.uri().query().is_some_and(|query| query.contains("wait="));
-    let within = limits.request_within + if waits { limits.longest_wait } else { Duration::ZERO };
+    let whole_store = request.uri().path().contains("/store/");
+    let within = match (whole_store, waits) {
+        (true, _) => limits.store_within,
+        (false, true) => limits.request_within + limits.longest_wait,
+        (false, false) => limits.request_within,
+    };
     tokio::select! {
         response = next.run(request) => response,
         () = state.clock().sleep(within) => too_slow(within).into_response(),

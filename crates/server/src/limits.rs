@@ -33,6 +33,8 @@ pub struct Limits {
     /// How long a request may take as a whole, but for what it asks to wait. Default: 60 seconds, twice what the engine takes for
     /// anything that is asked of it.
     pub request_within: Duration,
+    /// How long a request may take that goes through the whole store. Default: an hour, in which hundreds of gigabytes are copied.
+    pub store_within: Duration,
     /// The longest wait for the end of a task. Default: 60 seconds: proxies cut off what takes longer.
     pub longest_wait: Duration,
     /// How often a stream says that it lives. Default: 15 seconds: proxies cut off what is silent for 30.
@@ -55,6 +57,7 @@ impl Default for Limits {
             body_within: Duration::from_secs(30),
             head_within: Duration::from_secs(60),
             request_within: Duration::from_secs(60),
+            store_within: Duration::from_secs(3_600),
             longest_wait: Duration::from_secs(60),
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),

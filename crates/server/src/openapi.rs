@@ -27,7 +27,7 @@ const ABOUT: &str = "Durable multi-step work across services that fail.\n\n\
     refused. Every error is a problem (`application/problem+json`, RFC 9457) with a `code` that has a page, and says whether it is \
     `transient` and after how long the same may work (`retry_after_ms`, and the header `Retry-After`).";
 
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("tasks", "Submitting tasks, finding them, and seeing how they stand."),
     ("operators", "Repairing what could not be healed. All of it is in the audit log."),
     ("bulks", "The same asked of many tasks: prepared, looked at, begun."),
@@ -35,6 +35,7 @@ const TAGS: [(&str, &str); 8] = [
     ("services", "Services that steps call, and the policies of their calls."),
     ("breakers", "Circuit breakers: how they stand, and setting them by hand."),
     ("schedules", "Recurring work."),
+    ("store", "Copies of the store, and whether it is sound."),
     ("health", "Whether the server lives and takes work, and this document."),
 ];
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadfast_client::Client;
 use steadfast_client::wire::state::TaskState;
+use steadfast_client::wire::store::NewBackup;
 use steadfast_client::wire::submit::Submit;
 use steadfast_client::wire::workflow::{Change, Format};
 use steadfast_server::{Config, Running};
@@ -193,5 +194,23 @@ async fn a_second_server_is_told_what_is_taken() {
     let config = Config::read(Some(&file), []).unwrap();
     let words = steadfast_server::start(config, None, Vec::new()).await.unwrap_err().to_string();
     assert!(words.contains("SF426"), "{words}");
+    running.shut_down().await.unwrap();
+}
+
+/// The store of a server at work is copied, and looked through.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_copied_and_looked_through_over_the_api() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    run(&client).await;
+    let to = place.path().join("copy.db").display().to_string();
+    let made = client.back_up_store(&NewBackup { to: to.clone() }).await.unwrap();
+    assert!(made.bytes > 0 && std::fs::metadata(&to).unwrap().len() == made.bytes);
+    let again = client.back_up_store(&NewBackup { to }).await.unwrap_err();
+    assert_eq!(again.code(), Some("SF441"), "{again}");
+    let relative = client.back_up_store(&NewBackup { to: "copy.db".to_owned() }).await.unwrap_err();
+    assert_eq!(relative.code(), Some("SF540"), "{relative}");
+    let verified = client.verify_store().await.unwrap();
+    assert_eq!((verified.looked_at, verified.findings), (1, Vec::new()));
     running.shut_down().await.unwrap();
 }

@@ -9,6 +9,7 @@ mod health;
 mod operate;
 mod schedule;
 mod service;
+mod store;
 mod submit;
 mod task;
 mod workflow;
@@ -45,6 +46,7 @@ fn api() -> OpenApiRouter<State> {
         .merge(service::routes())
         .merge(breaker::routes())
         .merge(schedule::routes())
+        .merge(store::routes())
         .routes(routes!(document))
 }
 

@@ -4,8 +4,9 @@
 use steadfast_form::tree::{Key, Node, Place, Value};
 
 const PREFIX: &str = "STEADFAST_";
-/// Those that are for others: secrets, and what the command line reads.
-const OTHERS: [&str; 4] = ["STEADFAST_SECRET_", "STEADFAST_SERVER", "STEADFAST_BY", "STEADFAST_CONFIG"];
+/// Those that are for others: secrets, what the command line reads, and what has tests write their pages anew.
+const OTHERS: [&str; 5] =
+    ["STEADFAST_SECRET_", "STEADFAST_SERVER", "STEADFAST_BY", "STEADFAST_CONFIG", "STEADFAST_BLESS"];
 
 /// A value of the environment, as it stands in the tree afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
