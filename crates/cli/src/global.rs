@@ -18,7 +18,7 @@ pub(crate) struct Global {
     /// JSON on stdout, for programs: one document, or a line for each event
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Who asks, for the audit log [default: you@this-machine]
+    /// Who asks, for the audit log (you@this-machine where nothing is said)
     #[arg(long, global = true, value_name = "WHO", env = "STEADFAST_BY", hide_env_values = true)]
     pub(crate) by: Option<String>,
     /// No colours; the variable `NO_COLOR` says the same

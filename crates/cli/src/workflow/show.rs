@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use steadfast_client::wire::workflow::Workflow;
 
 use crate::session::Session;
@@ -42,11 +42,14 @@ fn text(workflow: &Workflow, number: u32, out: &Out) -> String {
     for (name, key) in [("complete in", "complete_within"), ("returns", "returns")] {
         fields.maybe(name, definition.get(key).map(told));
     }
-    let Some(steps) = definition.get("steps").and_then(Value::as_object) else { return fields.text() };
-    let nodes = nodes(steps);
+    let steps = steps_of(definition);
+    if steps.is_empty() {
+        return fields.text();
+    }
+    let nodes = nodes(&steps);
     let drawing = graph::draw(&nodes, COLUMNS)
         .unwrap_or_else(|| "(the graph does not fit into 80 columns: the table has all of it)".to_owned());
-    format!("{}\n\n{drawing}\n\n{}", fields.text(), out.table(&table(steps, &nodes)))
+    format!("{}\n\n{drawing}\n\n{}", fields.text(), out.table(&table(&steps, &nodes)))
 }
 
 /// A value without the quotes of a text.
@@ -54,9 +57,21 @@ fn told(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn nodes(steps: &Map<String, Value>) -> Vec<Node> {
+/// The steps of a definition with their names: files may have them as a table or as a list, and a server has them as a list, in
+/// their order.
+fn steps_of(definition: &Value) -> Vec<(String, &Value)> {
+    match definition.get("steps") {
+        Some(Value::Object(steps)) => steps.iter().map(|(name, step)| (name.clone(), step)).collect(),
+        Some(Value::Array(steps)) => {
+            steps.iter().filter_map(|step| Some((told(step.get("name")?), step))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn nodes(steps: &[(String, &Value)]) -> Vec<Node> {
     let node =
-        |(name, step): (&String, &Value)| Node { name: name.clone(), detail: kind(step), after: after(step) };
+        |(name, step): &(String, &Value)| Node { name: name.clone(), detail: kind(step), after: after(step) };
     steps.iter().map(node).collect()
 }
 
@@ -86,7 +101,7 @@ fn kind(step: &Value) -> String {
     known.unwrap_or_else(|| if step.get("steps").is_some() { "group".to_owned() } else { String::new() })
 }
 
-fn table(steps: &Map<String, Value>, nodes: &[Node]) -> Table {
+fn table(steps: &[(String, &Value)], nodes: &[Node]) -> Table {
     let mut table = Table::new(["STEP", "DOES", "AFTER", "WHEN", "WITHIN", "UNDO", "ON FAILURE", "NOTE"]);
     for ((name, step), node) in steps.iter().zip(nodes) {
         let text = |key: &str| step.get(key).map(told).unwrap_or_default();
@@ -110,6 +125,7 @@ fn table(steps: &Map<String, Value>, nodes: &[Node]) -> Table {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use steadfast_flow::{FlowFile, Format};
 
     use super::*;
 
@@ -128,5 +144,32 @@ mod tests {
         }
         assert_eq!(after(&json!({ "after": ["a", "b"] })), ["a", "b"]);
         assert_eq!(after(&json!({ "after": "a" })), ["a"]);
+    }
+
+    #[test]
+    fn what_a_workflow_file_says_is_drawn_in_its_order() {
+        let text = "\
+workflow: place-order
+steps:
+  reserve:
+    service: inventory
+    request: { method: POST, path: /reservations }
+    undo: { method: DELETE, path: \"/reservations/${output.id}\" }
+  approval: { after: reserve, wait_for_signal: approval }
+  later: { after: [approval], wait: 10m }
+";
+        let file = FlowFile::parse(text, Format::Yaml, "place-order.yaml").unwrap();
+        let definition = file.to_json();
+        let nodes = nodes(&steps_of(&definition));
+        let told: Vec<_> =
+            nodes.iter().map(|node| (&*node.name, &*node.detail, node.after.join(" "))).collect();
+        assert_eq!(
+            told,
+            [
+                ("reserve", "inventory", String::new()),
+                ("approval", "signal approval", "reserve".to_owned()),
+                ("later", "wait 10m", "approval".to_owned()),
+            ]
+        );
     }
 }

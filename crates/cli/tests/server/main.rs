@@ -7,6 +7,7 @@ mod bulk;
 mod door;
 mod house;
 mod raw;
+mod serve;
 mod snapshot;
 mod submit;
 mod task;

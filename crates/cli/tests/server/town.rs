@@ -92,13 +92,13 @@ fn definition(name: &str) -> Option<Value> {
             "workflow": "place-order",
             "complete_within": "10m",
             "returns": "ship",
-            "steps": {
-                "reserve": { "service": "inventory", "undo": {} },
-                "charge": { "service": "payments", "after": "reserve", "complete_within": "30s", "undo": {} },
-                "gift": { "service": "inventory", "after": "reserve", "when": "input.gift" },
-                "approval": { "wait_for_signal": "approval", "after": "reserve" },
-                "ship": { "service": "shipping", "after": ["charge", "gift", "approval"], "point_of_no_return": true },
-            },
+            "steps": [
+                { "name": "reserve", "service": "inventory", "undo": {} },
+                { "name": "charge", "service": "payments", "after": ["reserve"], "complete_within": "30s", "undo": {} },
+                { "name": "gift", "service": "inventory", "after": ["reserve"], "when": "input.gift" },
+                { "name": "approval", "wait_for_signal": "approval", "after": ["reserve"] },
+                { "name": "ship", "service": "shipping", "after": ["charge", "gift", "approval"], "point_of_no_return": true },
+            ],
         })
     })
 }
