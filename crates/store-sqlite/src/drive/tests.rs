@@ -51,6 +51,16 @@ fn a_disk_that_is_slow_is_waited_for_by_the_writer_until_it_is_quick_again() {
     assert_eq!(who(&store, 1), current().id());
 }
 
+#[test]
+fn after_a_large_commit_a_small_one_is_left_to_the_writer_once() {
+    let (_folder, store) = store();
+    store.write_at_once();
+    for (bytes, itself) in [(1, true), (SMALL + 1, false), (1, false), (1, true)] {
+        took(&store, Duration::ZERO);
+        assert_eq!(who(&store, bytes) == current().id(), itself, "{bytes} bytes");
+    }
+}
+
 /// The last commit took so long.
 fn took(store: &Sqlite, time: Duration) {
     let nanos = u64::try_from(time.as_nanos()).unwrap();
