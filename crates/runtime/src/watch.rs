@@ -1,6 +1,5 @@
 //! Who waits for a task's end, and who listens to everything.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use steadfast_store::{Store, TaskId};
 use tokio::sync::{Notify, broadcast};
 
 use crate::error::{Error, ErrorKind};
-use crate::shared::Shared;
+use crate::shared::{IdMap, IdSet, Shared};
 use crate::workflow::{Known, Workflow};
 
 /// How often a task's end is looked for that may come on another node.
@@ -70,9 +69,9 @@ pub(crate) struct Waiting {
 
 #[derive(Debug)]
 pub(crate) struct Watchers {
-    waiting: Mutex<HashMap<TaskId, Arc<Waiting>>>,
+    waiting: Mutex<IdMap<TaskId, Arc<Waiting>>>,
     /// Tasks that this node holds in memory: they are not at rest, and their end is told here.
-    held: Mutex<HashSet<TaskId>>,
+    held: Mutex<IdSet<TaskId>>,
     /// `None` once nothing will be told any more.
     listeners: Mutex<Option<broadcast::Sender<Told>>>,
 }

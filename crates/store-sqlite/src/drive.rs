@@ -6,7 +6,7 @@ mod tests;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
@@ -24,9 +24,11 @@ use crate::writer::{Outcome, Writer};
 /// The writer's thread, as the system shows it.
 const NAME: &str = "steadfast-writer";
 /// The most bytes of a write that a caller makes itself: one task's, but for large payloads. More of them come from many tasks at
-/// once, and to prepare the next ones meanwhile is worth more. After a commit that was larger it is left to the thread, too: under
-/// load a small write made at once is a commit of its own, where it could have shared one with a hundred others.
+/// once, and to prepare the next ones meanwhile is worth more.
 const SMALL: usize = 2 << 10;
+/// So many small commits after a larger one are left to the thread, two tasks' worth: under load a small write that is made at once is
+/// a commit of its own, where it could have shared one with a hundred others.
+const CALM_AFTER: u32 = 8;
 /// A disk that takes longer is waited for on the writer's own thread.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -44,8 +46,8 @@ struct Desk {
     writer: Mutex<Writer>,
     /// How long the last commit took, in nanoseconds.
     took: AtomicU64,
-    /// How many bytes it wrote, about.
-    wrote: AtomicUsize,
+    /// How many small commits there were since the last larger one, up to [`CALM_AFTER`].
+    small: AtomicU32,
 }
 
 enum By {
@@ -57,7 +59,11 @@ enum By {
 
 impl Desk {
     fn new(writer: Writer) -> Arc<Self> {
-        Arc::new(Self { writer: Mutex::new(writer), took: AtomicU64::new(0), wrote: AtomicUsize::new(0) })
+        Arc::new(Self {
+            writer: Mutex::new(writer),
+            took: AtomicU64::new(0),
+            small: AtomicU32::new(CALM_AFTER),
+        })
     }
 
     /// Writes what waits, and tells everybody. `false` if nothing does.
@@ -74,10 +80,10 @@ impl Desk {
         true
     }
 
-    /// Whether the last commit was small, and the disk quick.
+    /// Whether the last commits were small, and the disk is quick.
     fn is_calm(&self) -> bool {
         u128::from(self.took.load(Ordering::Relaxed)) <= QUICK.as_nanos()
-            && self.wrote.load(Ordering::Relaxed) <= SMALL
+            && self.small.load(Ordering::Relaxed) >= CALM_AFTER
     }
 
     /// The same, if nobody else is at it and all is calm; whether it was so.
@@ -103,7 +109,12 @@ impl Desk {
     fn carry_out(&self, writer: &mut Writer, group: Group) -> Outcome {
         #[expect(clippy::disallowed_methods, reason = "how long the disk takes is not the store's time")]
         let began = Instant::now();
-        self.wrote.store(group.iter().map(|job| job.bytes()).sum(), Ordering::Relaxed);
+        // Only who writes changes it: nobody else does at the same time.
+        let small = match group.iter().map(|job| job.bytes()).sum::<usize>() {
+            0..=SMALL => self.small.load(Ordering::Relaxed).saturating_add(1).min(CALM_AFTER),
+            _ => 0,
+        };
+        self.small.store(small, Ordering::Relaxed);
         let done = writer.carry_out(group);
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.took.store(took, Ordering::Relaxed);

@@ -36,7 +36,7 @@ pub(crate) use submit::NewTask;
 
 use crate::agent::Ended;
 use crate::service::Service;
-use crate::shared::Shared;
+use crate::shared::{IdMap, IdSet, Shared};
 use asked::Asked;
 use doubt::Doubt;
 use gate::Gate;
@@ -89,15 +89,15 @@ pub(crate) enum Inbox {
 
 pub(crate) struct Scheduler<S> {
     shared: Arc<Shared<S>>,
-    owned: HashMap<TaskId, Owned>,
-    submitting: HashMap<TaskId, Submitting>,
+    owned: IdMap<TaskId, Owned>,
+    submitting: IdMap<TaskId, Submitting>,
     /// Tasks of which nobody knows whether they were written.
-    doubts: HashMap<TaskId, Doubt>,
+    doubts: IdMap<TaskId, Doubt>,
     last_doubt: u64,
     /// Attempts under way in this process.
-    flight: HashMap<(TaskId, StepId), u32>,
+    flight: IdMap<(TaskId, StepId), u32>,
     /// Attempts whose answers are on their way by mail, since their tasks are not held: nobody here takes them for dead.
-    posting: HashMap<(TaskId, StepId), u32>,
+    posting: IdMap<(TaskId, StepId), u32>,
     /// Their agents: they end with this loop, however that ends.
     agents: JoinSet<()>,
     gates: HashMap<Arc<str>, Gate>,
@@ -106,7 +106,7 @@ pub(crate) struct Scheduler<S> {
     /// When tasks are due soon that nobody holds.
     wakes: BinaryHeap<Reverse<Time>>,
     /// Tasks to which something happened.
-    dirty: HashSet<TaskId>,
+    dirty: IdSet<TaskId>,
     /// Services with free places, and somebody in line.
     to_serve: HashSet<Arc<str>>,
     out: save::Out,
@@ -142,17 +142,17 @@ impl<S: Store> Scheduler<S> {
         }
         Self {
             shared,
-            owned: HashMap::new(),
-            submitting: HashMap::new(),
-            doubts: HashMap::new(),
+            owned: IdMap::default(),
+            submitting: IdMap::default(),
+            doubts: IdMap::default(),
             last_doubt: 0,
-            flight: HashMap::new(),
-            posting: HashMap::new(),
+            flight: IdMap::default(),
+            posting: IdMap::default(),
             agents: JoinSet::new(),
             gates,
             timers: BinaryHeap::new(),
             wakes: BinaryHeap::new(),
-            dirty: HashSet::new(),
+            dirty: IdSet::default(),
             to_serve: HashSet::new(),
             out: save::Out::default(),
             asked: Asked::default(),
