@@ -142,6 +142,9 @@ fn left_out(line: &str) -> Option<&'static str> {
     if words.first() != Some(&"cargo") {
         return Some("not cargo");
     }
+    if words.ends_with(&["--", "demo"]) {
+        return Some("it stays open until Ctrl-C; `demo --for 60s --json` is run");
+    }
     let starts = |start: &str| words.starts_with(&start.split(' ').collect::<Vec<_>>());
     LEFT_OUT.iter().find(|(start, _)| starts(start)).map(|(_, why)| *why)
 }
@@ -221,7 +224,9 @@ mod tests {
 
     #[test]
     fn only_cargo_lines_that_are_safe_are_run() {
-        assert_eq!(left_out("cargo run --release -- demo"), None);
+        assert_eq!(left_out("cargo run --release -- demo --for 60s --json"), None);
+        let stays = Some("it stays open until Ctrl-C; `demo --for 60s --json` is run");
+        assert_eq!(left_out("cargo run --release -- demo"), stays);
         assert_eq!(left_out("RUST_LOG=info cargo run"), None);
         assert_eq!(left_out("cargo xtask test"), None);
         assert_eq!(left_out("git clone x"), Some("not cargo"));

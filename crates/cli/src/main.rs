@@ -27,7 +27,7 @@ mod workflow;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser as _;
 
 use self::command::{Cli, Command};
@@ -62,24 +62,6 @@ fn run(global: &Global, command: Command) -> Result<ExitCode> {
         Command::Config(command) => config::run(command, global),
         Command::Serve(args) => serve::run(&args),
         Command::Completions(args) => completions::run(&args),
-        Command::Demo(args) => show(args),
+        Command::Demo(args) => demo::run(&args, global),
     }
-}
-
-/// Runs a show, which Ctrl-C ends in good order.
-fn show(args: demo::Args) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the threads that this needs")?;
-    runtime.block_on(async {
-        tokio::select! {
-            ended = demo::run(args) => ended.map(|()| ExitCode::SUCCESS),
-            pressed = tokio::signal::ctrl_c() => {
-                pressed.context("cannot listen for Ctrl-C")?;
-                talk::line("\nStopped by Ctrl-C, so there is no summary.");
-                Ok(ExitCode::from(exit::INTERRUPTED))
-            }
-        }
-    })
 }

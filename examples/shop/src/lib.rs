@@ -33,12 +33,13 @@
 //!
 //! - [`Town`] has the three services, each with a [ledger](Entry) and a [`Mood`]: well, slow, mute, down, busy, hanging.
 //! - [`Orders`] is the shop's own table, in the file of the engine's store.
-//! - [`Shop`] is the seam to whatever runs the workflow: [`Local`] is an engine in this process; a server does as well.
+//! - [`Shop`] is the seam to whatever runs the workflow: [`Served`] is a server with the workflow as a file, [`Local`] an engine in
+//!   the same process with the workflow in Rust.
 //! - [`World`] is all of it; a [`Storefront`] shows it.
 //! - A [`Story`] is a minute of it: normal traffic, a slow service, an outage, a declined card, a poisoned order. It checks itself,
 //!   by the ledgers and the table.
 //!
-//! `cargo run -p steadfast-shop` opens the shop and tells the story.
+//! `steadfast demo` opens the shop over a server and tells the story.
 
 mod error;
 mod ledger;
@@ -47,6 +48,8 @@ mod mood;
 mod order;
 mod orders;
 pub mod promise;
+mod queue;
+mod served;
 mod service;
 mod shop;
 mod storefront;
@@ -63,6 +66,7 @@ pub use order::{
     BLESSED, CARDS, CURSED, DECLINED_CARD, GOOD_CARD, GOODS, MAX_QUANTITY, Order, Row, Status, Wanted,
 };
 pub use orders::{MAX_BURST, News, Orders, place_in};
+pub use served::Served;
 pub use service::{Kind, Service};
 pub use shop::{FailedTask, Later, Link, Mend, QUEUE, Repair, ReplySeen, Shop, WORKFLOW};
 pub use storefront::Storefront;

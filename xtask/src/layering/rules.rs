@@ -182,7 +182,8 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         package: "steadfast-shop",
-        may_use: &["steadfast", "steadfast-resilience"],
+        // It is a user: of the engine, and of a server through the client. Whoever starts it brings the server.
+        may_use: &["steadfast", "steadfast-client", "steadfast-resilience"],
         never: &[],
         own_lints: None,
     },
@@ -217,6 +218,7 @@ pub(crate) const RULES: &[Rule] = &[
             "steadfast-form",
             "steadfast-resilience",
             "steadfast-server",
+            // `steadfast demo` opens the shop over a server in its process.
             "steadfast-shop",
         ],
         never: &[

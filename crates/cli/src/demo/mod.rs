@@ -1,99 +1,135 @@
-//! `steadfast demo`: a real service goes down and comes back, once behind the library's defaults and once without.
-//! This file only tells the order of the show; each part has a file of its name.
+//! `steadfast demo`: the shop of `examples/shop` on a real server, all in this process, and a story that checks itself.
+//! This file has the options and the order of events; `premises.rs` opens and closes everything, `folder.rs` is where it keeps its
+//! files, `words.rs` what is said.
 
-mod client;
-mod contender;
-mod ledger;
-mod live;
-mod play;
-mod recovery;
-mod report;
-mod script;
-mod service;
-mod worker;
+mod folder;
+mod premises;
+mod words;
 
-use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
+use steadfast_form::duration;
+use steadfast_shop::{Beat, Report, SHORTEST, Story};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::contender::{ATTEMPT_TIMEOUT, Contender};
-use self::ledger::LOSES_ONE_IN;
-use self::report::Report;
-use self::script::{MAX_SECONDS, MIN_SECONDS, Script};
+use self::folder::Folder;
+use self::premises::Premises;
+use crate::exit;
+use crate::global::Global;
+use crate::show::Out;
 use crate::talk;
 
-/// Ten failures in a row trip the breaker. At fewer calls a second that takes so long that in the shortest show it
-/// would still be open at the end.
-const MIN_RATE: u32 = 50;
-/// Each request is a connection of its own. With three attempts of 300 ms each, a call keeps two files open for 0.9 s of
-/// its time: 720 files at this rate, well within the usual limit of 1024.
-const MAX_RATE: u32 = 400;
+/// The longest story: an order that waits may take ten minutes, and one that was placed before an outage should live through it.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Orders in a second: fewer tell nothing of a tenth of a second, and each is a transaction of its own, with a sync.
+const RATES: std::ops::RangeInclusive<u32> = 10..=200;
 
-/// What the show is like.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Length of each of the two runs in seconds, from 4 to 45
-    #[arg(long, value_name = "N", default_value_t = 9, value_parser = seconds)]
-    seconds: u32,
-    /// Calls a second, from 50 to 400
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = rate)]
+    /// Tell the story within this time, from 10s to 10m, and end; without it the story takes a minute and the shop stays open
+    #[arg(long = "for", value_name = "TIME", value_parser = lasting)]
+    lasts: Option<Duration>,
+    /// Keep everything in this folder, to go on from there next time [default: a temporary one, removed in the end]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// The port of the storefront; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 7180)]
+    port: u16,
+    /// The port of the server's API; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 7171)]
+    api_port: u16,
+    /// Orders a second, from 10 to 200
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = rate)]
     rate: u32,
-    /// Print the summary as one JSON object
-    #[arg(long)]
-    json: bool,
+    /// The seed of the traffic: the same orders at the same times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
-fn seconds(text: &str) -> Result<u32, String> {
-    within(text, MIN_SECONDS, MAX_SECONDS, "seconds")
-}
+/// How long the story takes where nothing is said.
+const MINUTE: Duration = Duration::from_secs(60);
 
-fn rate(text: &str) -> Result<u32, String> {
-    within(text, MIN_RATE, MAX_RATE, "calls a second")
-}
-
-fn within(text: &str, least: u32, most: u32, unit: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("give a whole number of {unit} from {least} to {most}")),
+fn lasting(text: &str) -> Result<Duration, String> {
+    let time = duration::parse_long(text)?;
+    if (SHORTEST..=LONGEST).contains(&time) {
+        Ok(time)
+    } else {
+        Err("give a time from 10s to 10m".to_owned())
     }
 }
 
-/// Runs the demo.
-pub(crate) async fn run(args: Args) -> Result<()> {
-    let script = Script::of_seconds(args.seconds);
-    introduce(script, args.rate);
-    talk::line(&format!("\nRun 1 of 2: {}.", Contender::Steadfast.title()));
-    let steadfast = play::play(script, args.rate, Contender::Steadfast).await?;
-    talk::line(&format!("\nRun 2 of 2: {}.", Contender::ThreeAttempts.title()));
-    let three_attempts = play::play(script, args.rate, Contender::ThreeAttempts).await?;
+fn rate(text: &str) -> Result<u32, String> {
+    let rate = text.parse().ok().filter(|rate| RATES.contains(rate));
+    rate.ok_or_else(|| format!("give a whole number from {} to {}", RATES.start(), RATES.end()))
+}
+
+pub(crate) fn run(args: &Args, global: &Global) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the threads that this needs")?;
+    runtime.block_on(open(args, &Out::new(global)))
+}
+
+/// Opens the shop, and closes it again whatever came of the story. The folder goes last.
+async fn open(args: &Args, out: &Out) -> Result<ExitCode> {
+    let mut wishes = Wishes::listen()?;
+    let folder = Folder::open(args.data.as_deref())?;
+    let premises = Premises::open(&folder, args.port, args.api_port).await?;
+    talk::line(&words::welcome(&premises, &folder));
+    let told = tell(args, out, &premises, &mut wishes).await;
+    tokio::select! {
+        closed = premises.close() => closed?,
+        () = wishes.stop() => talk::line("Stopped at once."),
+    }
+    told
+}
+
+/// Tells the story, and keeps the shop open if nothing else was asked for.
+async fn tell(args: &Args, out: &Out, premises: &Premises, wishes: &mut Wishes) -> Result<ExitCode> {
+    let story = Story::default().seed(args.seed).orders_per_second(args.rate);
+    let lasts = args.lasts.unwrap_or(MINUTE);
+    let say = |beat: Beat| talk::note(Duration::from_millis(beat.at_ms), &beat.words);
+    let report = tokio::select! {
+        report = story.run(premises.world(), lasts, say) => report?,
+        () = wishes.stop() => {
+            talk::line("\nStopped by Ctrl-C, so there are no figures.");
+            return Ok(ExitCode::from(exit::INTERRUPTED));
+        }
+    };
     talk::line("");
-    print(&Report { script, rate: args.rate, steadfast, three_attempts }, args.json)
+    out.show(&report, || report.to_string())?;
+    if args.lasts.is_none() {
+        talk::line(&words::stays_open(premises));
+        wishes.stop().await;
+        talk::line("\nClosing.");
+    }
+    Ok(verdict(&report))
 }
 
-fn introduce(script: Script, rate: u32) {
-    talk::line(&talk::folded(
-        &format!(
-            "A service on a local port is called {rate} times a second for {:?}. It is up for {:.1?}, down for {:.1?}, \
-             and up again. It can serve a quarter more requests than that, one after the other. The others wait in its \
-             queue, where they stay when their callers give up: it does not know. Even while up it loses one answer \
-             in {LOSES_ONE_IN}, after the work was done.",
-            script.length(),
-            script.down_at(),
-            script.outage(),
-        ),
-        0,
-    ));
-    talk::line(&talk::folded(
-        &format!(
-            "Two settings are shortened for the show: an attempt may take {ATTEMPT_TIMEOUT:?} (default 10s), and the \
-             breaker is open for {:.1?} at first (default 5s). Each line below is about one half second.",
-            script.open_for(),
-        ),
-        0,
-    ));
+fn verdict(report: &Report) -> ExitCode {
+    if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn print(report: &Report, json: bool) -> Result<()> {
-    let text = if json { format!("{}\n", report.to_json()) } else { report.to_table() };
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write the summary to stdout")
+/// Somebody wants it to end: Ctrl-C, or SIGTERM.
+struct Wishes {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Wishes {
+    fn listen() -> Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }

@@ -1,22 +1,18 @@
-//! The shop over an engine in this process: the same workflow as in `workflows/place-order.yaml`, with the steps in Rust.
+//! The shop over an engine in this process, for programs that embed it: the same workflow as in `workflows/place-order.yaml`, with the steps in Rust.
 
 mod client;
 mod workflow;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use steadfast::{Engine, Reply, ReplyId, Says, TaskId, TaskState};
+use steadfast::{Engine, ReplyId, TaskId, TaskState};
 
 use crate::error::Error;
-use crate::order::Status;
-use crate::shop::{FailedTask, Later, Mend, QUEUE, Repair, ReplySeen, Shop, WORKFLOW};
+use crate::queue;
+use crate::shop::{FailedTask, Later, Mend, Repair, ReplySeen, Shop, WORKFLOW};
 use crate::town::Town;
 
-/// How long replies that were handed out are nobody else's: many times as long as writing them takes, and short enough for
-/// those to see them again who began anew.
-const LEASE: Duration = Duration::from_secs(5);
 /// Failed tasks that are looked at.
 const MOST_FAILED: usize = 200;
 
@@ -60,18 +56,11 @@ impl Shop for Local {
     }
 
     fn replies(&self, most: usize) -> Later<'_, Vec<ReplySeen>> {
-        Box::pin(async move {
-            let replies = self.engine.replies(QUEUE).lease(LEASE).wait(most).await;
-            let replies = replies.map_err(|error| Error::engine("read replies", error))?;
-            Ok(replies.into_iter().map(seen).collect())
-        })
+        Box::pin(queue::read(&self.engine, most))
     }
 
     fn acknowledge(&self, replies: Vec<ReplyId>) -> Later<'_, ()> {
-        Box::pin(async move {
-            let done = self.engine.replies(QUEUE).acknowledge(replies).await;
-            done.map(drop).map_err(|error| Error::engine("acknowledge replies", error))
-        })
+        Box::pin(queue::acknowledge(&self.engine, replies))
     }
 
     fn failed(&self) -> Later<'_, Vec<FailedTask>> {
@@ -103,18 +92,6 @@ impl Shop for Local {
             asked.await.map_err(|error| Error::engine("repair a task", error))
         })
     }
-}
-
-fn seen(reply: Reply) -> ReplySeen {
-    let (says, words) = match reply.says {
-        Says::Received => (Some(Status::Received), String::new()),
-        Says::Completed { .. } => (Some(Status::Completed), String::new()),
-        Says::Undone { reason } => (Some(Status::Undone), reason),
-        Says::Failed { reason } => (Some(Status::Failed), reason),
-        _ => (None, String::new()),
-    };
-    let correlation = reply.correlation.as_deref().unwrap_or_default().to_owned();
-    ReplySeen { id: reply.id, correlation, says, words }
 }
 
 impl fmt::Debug for Local {
