@@ -41,6 +41,9 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(10);
 /// How long a ramp whose work is done stays: whoever comes next is counted with those that it let go last.
 const STAYS: Duration = Duration::from_millis(100);
+/// What a call of a ramp has to have left beyond what calls take: a disk or a machine that stands still for a moment must not make
+/// it one in vain. Where more wait than can be served, another one has the turn, so that nothing is lost by it.
+const SPARE: Duration = Duration::from_millis(50);
 
 /// What a step is told that wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +189,7 @@ impl Gate {
         self.in_reach = match &self.phase {
             Phase::Flowing => time,
             Phase::Ramping(ramp) => {
-                time + ramp.next_call(now).since(now) + self.pace.with(|pace| pace.lag()) + self.takes
+                time + ramp.next_call(now).since(now) + self.pace.with(|pace| pace.lag()) + self.takes + SPARE
             }
             // A probe that its deadline cuts off says nothing of the service.
             _ => time + self.pipeline.attempt_timeout().unwrap_or_default().max(self.takes) + CLOCK_STEP,
