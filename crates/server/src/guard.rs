@@ -7,10 +7,11 @@ use std::time::Duration;
 use axum::extract::{MatchedPath, Request, State as Has};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::code::Code;
+use crate::measure::{REQUEST_SECONDS, REQUESTS};
 use crate::problem::Refusal;
 use crate::state::State;
 
@@ -31,7 +32,7 @@ pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Ne
     // Never the address itself: there would be as many counts as tasks.
     let route =
         request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    let method = request.method().as_str().to_owned();
+    let method = counted(request.method());
     let response = match state.place() {
         Ok(place) => {
             let slot = Slot(Arc::new(Mutex::new(Some(place))));
@@ -42,11 +43,18 @@ pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Ne
         }
         Err(refusal) => refusal.into_response(),
     };
-    let labels = [("method", method), ("route", route), ("status", response.status().as_u16().to_string())];
-    metrics::counter!("steadfast_http_requests_total", &labels).increment(1);
+    let labels =
+        [("method", method.to_owned()), ("route", route), ("status", response.status().as_u16().to_string())];
+    metrics::counter!(REQUESTS, &labels).increment(1);
     let took = state.clock().now().since(began);
-    metrics::histogram!("steadfast_http_request_seconds", &labels).record(took.as_secs_f64());
+    metrics::histogram!(REQUEST_SECONDS, &labels).record(took.as_secs_f64());
     response
+}
+
+/// How a request is counted: clients can make up methods, and each would be a count of its own.
+fn counted(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
 }
 
 async fn within_time(state: &State, request: Request, next: Next) -> Response {
@@ -80,4 +88,15 @@ pub(crate) fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     // What a panic says is for the log: it may hold what others must not see.
     let detail = "the server has a fault, and nobody knows whether this was done: see its log, and report it";
     Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, detail).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_that_nobody_knows_are_counted_as_one() {
+        let made_up = Method::from_bytes(b"FETCH-4711").unwrap();
+        assert_eq!((counted(&Method::GET), counted(&made_up)), ("GET", "other"));
+    }
 }

@@ -16,6 +16,7 @@ mod house;
 mod hub;
 mod limits;
 mod map;
+mod measure;
 mod metrics;
 mod openapi;
 mod problem;
@@ -27,6 +28,7 @@ mod span;
 mod start;
 mod state;
 
+pub use self::measure::metrics_reference;
 pub use self::metrics::install_metrics;
 pub use api::router;
 pub use check::check;

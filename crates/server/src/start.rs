@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::limits::Limits;
+use crate::metrics::add_up;
 use crate::registry::{self, Registry};
 use crate::reload::{self, Source};
 use crate::state::{Metrics, State};
@@ -76,9 +77,10 @@ pub async fn start(
     let registry = Registry::new(config).map_err(StartError)?;
     let engine = registry.open(Engine::builder(store).settings(settings)).await.map_err(StartError)?;
     let (stop, stopping) = watch::channel(false);
+    let adds_up = metrics.clone().map(|metrics| tokio::spawn(add_up(metrics, Clock::system())));
     let state = State::new(engine.clone(), registry.clone(), limits, metrics, stopping.clone());
     let door = tokio::spawn(crate::serve(listener, crate::router(state.clone()), state, stopped(stopping)));
-    let watches = watches(&registry, workflows, source.clone());
+    let watches = watches(&registry, workflows, source.clone()).into_iter().chain(adds_up).collect();
     Ok(Running { address, engine, registry, source, stop, door, watches })
 }
 

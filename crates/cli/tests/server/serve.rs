@@ -1,6 +1,7 @@
 //! `steadfast serve` as a process: workflow files over web services, killed and stopped, and asked by the command line.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -40,6 +41,15 @@ impl Serving {
 
     fn ask(&self, args: &[&str]) -> Output {
         Command::new(BINARY).args(["--server", &self.url]).args(args).output().unwrap()
+    }
+
+    /// What it answers to a plain GET, head and all.
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Has it stop in good order; its exit code.
@@ -106,6 +116,20 @@ fn a_server_of_files_outlives_a_kill_and_stops_in_good_order() {
     let watched = serving.ask(&["task", "watch", id]);
     assert_eq!(watched.status.code(), Some(0), "{watched:?}");
     assert_eq!(serving.terminate(), Some(0));
+}
+
+/// T3: times are counted in buckets, and added up also where nobody asks.
+#[test]
+fn what_a_server_measures_is_counted_in_buckets() {
+    let folder = tempfile::tempdir().unwrap();
+    let (inventory, payments) = (yes(), yes());
+    settings(folder.path(), &inventory, &payments);
+    let serving = Serving::start(folder.path());
+    assert_eq!(serving.ask(&["task", "submit", "order", "--wait", "--input", INPUT]).status.code(), Some(0));
+    let measured = serving.get("/metrics");
+    for bucket in ["steadfast_http_request_seconds_bucket{", "steadfast_call_duration_seconds_bucket{"] {
+        assert!(measured.contains(bucket), "{measured}");
+    }
 }
 
 /// What is wrong with settings is said with its place, and nothing starts.

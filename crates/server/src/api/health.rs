@@ -1,6 +1,5 @@
 //! Whether the server lives and takes work, and what it has measured. Nothing of it waits behind other requests.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use axum::extract::State as Has;
@@ -8,11 +7,11 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use steadfast::Stats;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::code::Code;
+use crate::measure;
 use crate::problem::Refusal;
 use crate::state::State;
 
@@ -67,45 +66,6 @@ async fn readyz(Has(state): Has<State>) -> Result<&'static str, Refusal> {
 )]
 async fn metrics(Has(state): Has<State>) -> Response {
     let mut text = state.metrics().map(crate::state::Metrics::render).unwrap_or_default();
-    tell(&mut text, &state.engine().stats());
+    measure::tell(&mut text, &state.engine().stats());
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
-}
-
-/// What the engine has counted.
-fn tell(text: &mut String, stats: &Stats) {
-    let gauges = [
-        ("owned_tasks", stats.owned, "Tasks that this node holds in memory."),
-        ("running_attempts", stats.running, "Attempts under way in this process."),
-        ("stuck_handlers", stats.stuck, "Blocking handlers that still run although their attempt has ended."),
-    ];
-    let counters = [
-        (
-            "stale_writes_total",
-            stats.stale_writes,
-            "Writes that were refused since somebody else had the task.",
-        ),
-        ("late_answers_total", stats.late_answers, "Answers that changed nothing."),
-        ("lease_lapses_total", stats.lapses, "Times that the lease was lost."),
-        ("recovered_total", stats.recovered, "Attempts and deadlines that the supervisor moved on."),
-        ("store_errors_total", stats.store_errors, "Store calls that failed."),
-        (
-            "unknown_workflows_total",
-            stats.unknown_workflows,
-            "Claimed tasks whose workflow nobody here knows.",
-        ),
-        ("handler_panics_total", stats.panics, "Handlers that panicked."),
-        ("alerts_delivered_total", stats.delivered, "Alerts that were delivered."),
-        ("alerts_lost_total", stats.lost_alerts, "Alerts that could not be stored."),
-        ("undeliverable_total", stats.undeliverable, "Messages that were given up, and are kept."),
-        ("replied_total", stats.replied, "Replies that hooks have taken."),
-        ("handed_in_total", stats.handed_in, "Submissions handed in by other programs that became tasks."),
-        ("not_taken_total", stats.not_taken, "Submissions handed in by other programs that could not."),
-        ("held_up_total", stats.held_up, "Times that another program has held the store."),
-    ];
-    let all = gauges.map(|one| ("gauge", one)).into_iter().chain(counters.map(|one| ("counter", one)));
-    for (kind, (name, value, help)) in all {
-        let name = format!("steadfast_engine_{name}");
-        // Writing into a text cannot fail.
-        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use steadfast_server::{openapi, reference};
+use steadfast_server::{metrics_reference, openapi, reference};
 
 use crate::world::World;
 
@@ -39,6 +39,11 @@ fn the_document_is_checked_in() {
 #[test]
 fn the_reference_is_made_of_the_document() {
     is_as_checked_in("reference/http.md", &reference(&openapi()));
+}
+
+#[test]
+fn the_reference_of_metrics_is_made_of_the_code() {
+    is_as_checked_in("reference/metrics.md", &metrics_reference());
 }
 
 #[tokio::test(flavor = "multi_thread")]
