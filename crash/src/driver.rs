@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use steadfast_engine::{TaskState, Time};
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::{Extra, New, Node, ReplyTo, Settings, Start};
+use steadfast_runtime::{CallbackId, CallbackSays, Extra, New, Node, ReplyTo, Settings, Start};
 use steadfast_store::{Payload, TaskId, Tasks as _};
 use steadfast_store_sqlite::Sqlite;
 
@@ -41,6 +41,8 @@ const SUBMITTERS: usize = 3;
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 /// So often a submission is tried.
 pub(crate) const MOST_TRIES: u32 = 500;
+/// So often a service calls back: for some seconds, as services do.
+const MOST_CALLS_BACK: u32 = 100;
 
 /// What a driver is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +121,9 @@ fn telling(mut settings: Settings, folder: &Path) -> Result<Settings> {
 /// # Errors
 /// The store's, and a submission that is refused again and again.
 pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
-    let node: Working = Arc::new(start(&store, folder, &Arc::new(Ledger::open(folder)?)).await?);
+    let ledger = Arc::new(Ledger::open(folder)?);
+    let node: Working = Arc::new(start(&store, folder, &ledger).await?);
+    let services = tokio::spawn(call_back_all(Arc::clone(&node), ledger));
     let submitters: Vec<_> = (0..SUBMITTERS)
         .map(|first| tokio::spawn(submit_all(Arc::clone(&node), folder.to_owned(), first, orders)))
         .collect();
@@ -131,6 +135,9 @@ pub async fn work(store: Sqlite, folder: &Path, orders: Orders) -> Result<()> {
     while store.open_tasks().await.map_or(true, |open| open > 0) {
         clock.sleep(PAUSE).await;
     }
+    services.abort();
+    // It never ends by itself.
+    let _ = services.await;
     if let Some(node) = Arc::into_inner(node) {
         // It has stopped all the same.
         let _ =
@@ -172,6 +179,27 @@ async fn submit_all(node: Working, folder: PathBuf, first: usize, orders: Orders
         }
     }
     Ok(())
+}
+
+/// What services do that have taken work on: they answer, one after the other.
+async fn call_back_all(node: Working, ledger: Arc<Ledger>) {
+    loop {
+        for url in ledger.owed() {
+            call_back(&node, url).await;
+        }
+        Clock::system().sleep(PAUSE).await;
+    }
+}
+
+/// Answers until that counts, or is of no use any more: its task asks again then, or has gone on.
+async fn call_back(node: &Working, url: CallbackId) {
+    for _ in 0..MOST_CALLS_BACK {
+        match node.call_back(url, CallbackSays::Done(Payload::from(b"1".as_slice()))).await {
+            Ok(_) => return,
+            Err(error) => eprintln!("a callback: {error}"),
+        }
+        Clock::system().sleep(PAUSE).await;
+    }
 }
 
 fn world_file(folder: &Path, name: &str) -> Result<File> {

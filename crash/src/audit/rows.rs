@@ -15,7 +15,7 @@ use crate::world;
 /// The first byte of a blob of the form that is known here.
 const FORM: u8 = 1;
 /// The same with what only some have behind it.
-const WITH_MORE: u8 = 4;
+const WITH_MORE: u8 = 5;
 
 /// All that is stored of tasks.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use steadfast_engine::{Definition, OnFailure, Recovery, Step};
 pub const SAGA: &str = "saga";
 /// Three steps beside each other; one is busy at first, one is refused for some tasks.
 pub const FAN: &str = "fan";
-/// A step that is done and gives no answer at first: the supervisor's.
+/// A step that is done and gives no answer at first: the supervisor's; and one whose service answers later, by callback.
 pub const SILENT: &str = "silent";
 
 /// A step that is refused, and nothing to undo: the task is an operator's then.
@@ -59,7 +59,9 @@ pub fn definitions() -> Result<Vec<Definition>> {
         .step(step("middle", &["open"]))
         .step(step("right", &["open"]))
         .step(step("close", &["left", "middle", "right"]));
-    let silent = Definition::builder(SILENT).step(step("send", &[])).step(step("note", &["send"]));
+    let silent = Definition::builder(SILENT)
+        .step(step("send", &[]))
+        .step(step("note", &["send"]).callback(COMPLETE_WITHIN));
     let hopeless = Definition::builder(HOPELESS).step(step("beg", &[]).on_failure(OnFailure::Error));
     let sub = Step::child("sub", SAGA).after(["begin"]);
     let parent = Definition::builder(PARENT).step(step("begin", &[])).step(sub).step(step("end", &["sub"]));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use steadfast_runtime::Work;
+use steadfast_runtime::{CallbackId, Work};
 
 /// The service that is away at first is so for this many calls: the breaker opens, and a probe finds it still away.
 pub(crate) const AWAY_FOR: usize = 4;
@@ -16,6 +16,8 @@ pub(crate) const AWAY_FOR: usize = 4;
 #[derive(Debug)]
 pub struct Ledger {
     books: Mutex<Books>,
+    /// Where a service has to call back. It dies with the process: whoever was not called back asks again.
+    owed: Mutex<Vec<CallbackId>>,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Ledger {
         let called_away = keys(&away)?.len();
         let (effects, calls, away) = (append(&effects)?, append(&calls)?, append(&away)?);
         let books = Books { effects, calls, away, called_away, done, called };
-        Ok(Self { books: Mutex::new(books) })
+        Ok(Self { books: Mutex::new(books), owed: Mutex::default() })
     }
 
     /// Notes a call; how many there were before it under this key.
@@ -65,6 +67,16 @@ impl Ledger {
             books.called_away += 1;
         }
         Ok(is_away)
+    }
+
+    /// Somebody is to be called back.
+    pub(super) fn owes(&self, url: CallbackId) {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner).push(url);
+    }
+
+    /// All who are to be called back; they are owed nothing any more.
+    pub(crate) fn owed(&self) -> Vec<CallbackId> {
+        std::mem::take(&mut self.owed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Does it, unless it was done under this key.

@@ -75,6 +75,8 @@ pub(crate) enum Act {
     SilentFirst,
     /// Done at the first call, but answered too late, on a thread that is held meanwhile; in time at the next.
     LateFirst,
+    /// Done, and answered later, at the URL that came with the call.
+    DoAndCallBack,
     /// Not now, and not done, while the service is away; done when it is back.
     NotWhileAway,
 }
@@ -86,6 +88,7 @@ pub(crate) fn act_of(number: u32, step: &str) -> Act {
         "beg" => Act::Refuse,
         "ask" | "take" => Act::NotWhileAway,
         "left" => Act::BusyFirst,
+        "note" => Act::DoAndCallBack,
         "send" if number % 12 == 5 => Act::LateFirst,
         "send" => Act::SilentFirst,
         _ => Act::Do,

@@ -81,6 +81,8 @@ fn handler(ledger: &Arc<Ledger>, step: &str) -> Arc<dyn Handler> {
             match answer {
                 Ok(Answer::Silence) => std::future::pending().await,
                 Ok(Answer::Done) => Ok(Payload::from(b"1".as_slice())),
+                // Nothing yet: that is how a handler says that its service took the work on.
+                Ok(Answer::Later) => Ok(Payload::from(b"".as_slice())),
                 Ok(Answer::No) => Err(Fault::terminal(Kind::BAD_REQUEST, "scripted")),
                 Ok(Answer::NotNow) => Err(Fault {
                     verdict: Verdict::transient(Kind::OVERLOADED).without_effect(),
@@ -97,6 +99,7 @@ fn handler(ledger: &Arc<Ledger>, step: &str) -> Arc<dyn Handler> {
 
 enum Answer {
     Done,
+    Later,
     No,
     NotNow,
     Silence,
@@ -115,6 +118,12 @@ fn call(ledger: &Ledger, step: &str, work: &Work) -> Result<Answer> {
     match act {
         Act::SilentFirst if first => return Ok(Answer::Silence),
         Act::LateFirst if first => tokio::task::block_in_place(hold),
+        Act::DoAndCallBack => {
+            if let Some(url) = work.callback {
+                ledger.owes(url);
+                return Ok(Answer::Later);
+            }
+        }
         _ => {}
     }
     Ok(Answer::Done)

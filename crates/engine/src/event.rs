@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::action::Action;
 use crate::definition::StepId;
-use crate::task::Cause;
+use crate::task::{Cause, Token};
 use crate::time::Time;
 
 /// What happened. Retry decisions and evaluated conditions come inside.
@@ -31,6 +31,8 @@ pub enum Event {
     Granted {
         /// Which step, or its undo.
         step: StepId,
+        /// What the URL is known by of a step whose service may call back. Without meaning for others.
+        token: Token,
     },
     /// The service has no room, or nobody serves it. No attempt is counted.
     Refused {
@@ -57,6 +59,19 @@ pub enum Event {
         step: StepId,
         /// Which attempt: the answer of an older one changes nothing.
         attempt: u32,
+        /// What it said.
+        answer: Answer,
+    },
+    /// A service has answered later, at the URL that it was given. What it gave comes beside the event.
+    CalledBack {
+        /// Which step.
+        step: StepId,
+        /// What that URL is known by.
+        token: Token,
+        /// A number made of all that it said: the same said twice has the same.
+        said: u64,
+        /// When it came. What came in time counts, however late it is acted on.
+        at: Time,
         /// What it said.
         answer: Answer,
     },
@@ -138,17 +153,24 @@ pub enum Event {
 }
 
 impl Event {
+    /// The service has room for a step that is answered at once.
+    #[must_use]
+    pub fn granted(step: StepId) -> Self {
+        Self::Granted { step, token: Token::default() }
+    }
+
     /// The step or item that it is about, if it is about one.
     #[must_use]
     pub fn step(&self) -> Option<StepId> {
         match self {
             Self::Judged { step, .. }
             | Self::Unjudged { step, .. }
-            | Self::Granted { step }
+            | Self::Granted { step, .. }
             | Self::Refused { step, .. }
             | Self::Released { step }
             | Self::Due { step }
             | Self::Answered { step, .. }
+            | Self::CalledBack { step, .. }
             | Self::TimedOut { step, .. }
             | Self::OwnerDied { step, .. }
             | Self::CutOff { step, .. }
@@ -181,6 +203,11 @@ pub enum Answer {
     NotYet,
     /// It was not heard of in time and is given up: nobody knows whether it happened.
     Unheard,
+    /// The service has taken it on, and will call back.
+    Later {
+        /// How many calls the agent made.
+        calls: u32,
+    },
 }
 
 /// How an attempt failed.

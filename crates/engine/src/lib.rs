@@ -40,7 +40,8 @@ pub use definition::{
 pub use event::{Answer, Block, Effect, Event, Failure};
 pub use plan::{Ask, Dispatch, Ignored, Notice, Plan};
 pub use task::{
-    Cause, Change, Circuit, CircuitState, End, Ending, Fan, Head, HeadMore, Held, Kept, NotTaken, On, Paused,
-    Record, RecordMore, Since, StepState, Task, TaskState, UndoState, Why,
+    Callback, Cause, Change, Circuit, CircuitState, End, Ending, Fan, Head, HeadMore, Held, Kept, NotCounted,
+    NotTaken, On, Paused, Record, RecordMore, Since, Spent, StepState, Task, TaskState, Token, UndoState,
+    Why,
 };
 pub use time::Time;

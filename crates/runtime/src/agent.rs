@@ -2,22 +2,24 @@
 //! or falls silent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use steadfast_engine::{Answer, Block, Dispatch, Effect, Failure, Fan, StepId, Time};
+use steadfast_engine::{Answer, Block, Effect, Failure, StepId, Time};
 use steadfast_resilience::random::Rng;
 use steadfast_resilience::retry::Stop;
-use steadfast_resilience::{Cause, Class, Error, IdempotencyKey, Pipeline, Story, Verdict};
+use steadfast_resilience::{Cause, Class, Error, Pipeline, Story, Verdict};
 use steadfast_store::{MAX_PAYLOAD, Payload, Store, TaskId};
+use tracing::Instrument as _;
 
-use crate::child::{GONE, Parent, Tasks, UNFIT, child_id};
-use crate::handler::{Fault, Item, PANIC, Work, call};
-use crate::judge::{is_done, item_of};
-use crate::pulse::{Hears, NO_HEARTBEAT, Pulse, heard};
-use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT, Turn};
+use crate::child::{GONE, UNFIT};
+use crate::handler::{Fault, PANIC, call};
+use crate::judge::is_done;
+use crate::order::{Order, Ready, prepare};
+use crate::pulse::{NO_HEARTBEAT, heard};
+use crate::scheduler::{Inbox, LONGEST_WAIT, SHORTEST_WAIT};
 use crate::shared::Shared;
 use crate::stats::count;
-use crate::workflow::{Known, Workflow};
 
 /// How long a step waits at least when the service's retry budget is spent: it is delayed, and does not fail.
 const BUDGET_WAIT: Duration = Duration::from_secs(10);
@@ -27,38 +29,6 @@ const LASTING_WAIT: Duration = Duration::from_secs(60);
 pub(crate) const CLOCK_STEP: Duration = Duration::from_millis(10);
 /// The most bytes of an error's words that are stored.
 const MOST_WORDS: usize = 500;
-
-/// An attempt to make.
-pub(crate) struct Order {
-    pub(crate) task: TaskId,
-    pub(crate) workflow: Arc<Workflow>,
-    pub(crate) dispatch: Dispatch,
-    /// Calls that were made in attempts before.
-    pub(crate) calls_used: u32,
-    /// What is in memory of what the handler may read.
-    pub(crate) known: Known,
-    /// What of the rest has to be read: the input (`None`) and the outputs of steps.
-    pub(crate) missing: Vec<Option<StepId>>,
-    /// The list of the item that it is for, if it is for one.
-    pub(crate) item: Option<Fan>,
-    /// Whether the step has an input of its own.
-    pub(crate) edited: bool,
-    /// Steps that an operator has begun anew, under other keys.
-    pub(crate) series: Vec<(StepId, u32)>,
-    /// When it may call; `None` for at once.
-    pub(crate) turn: Option<Turn>,
-    /// Whether it finds out for all others if the service is back.
-    pub(crate) probes: bool,
-    /// Set for a step that asks for another task: that one's namespace and priority, and whether it is sure that it was done.
-    pub(crate) asks: Option<(Arc<str>, i8, bool)>,
-}
-
-impl Order {
-    /// The step that is made, for an item or not.
-    fn step(&self) -> StepId {
-        self.item.map_or(self.dispatch.step, |fan| fan.step)
-    }
-}
 
 /// How an attempt ended.
 pub(crate) struct Ended {
@@ -104,55 +74,12 @@ impl<S: Store> Drop for Teller<'_, S> {
 
 /// Makes it; `None` for silence.
 async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
-    let id = order.step();
-    let Order {
-        task,
-        workflow,
-        dispatch,
-        calls_used,
-        mut known,
-        missing,
-        item,
-        edited,
-        series,
-        turn,
-        probes,
-        asks,
-    } = order;
-    known.read(shared, task, missing, dispatch.complete_by).await?;
-    if edited {
-        known.input = known.kept(StepId::of_input(id));
-    }
-    let item = match item
-        .and_then(|fan| fan.place_of(dispatch.step))
-        .map(|place| item_at(&mut known, &dispatch, place))
-    {
-        Some(Err(why)) => return Some((bad_item(&why), None)),
-        Some(Ok(item)) => Some(item),
-        None => None,
-    };
-    let step = workflow.definition().step(id);
-    let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
-    let parent = asks.map(|(namespace, priority, sure)| {
-        let key = step_key(task, step.name(), dispatch.series);
-        let child = child_id(task, item.as_ref().map_or(key, |item| item_key(key, item.place)));
-        let tasks: Arc<dyn Tasks> = Arc::<Shared<S>>::clone(shared);
-        Box::new(Parent { tasks, task, step: dispatch.step, child, namespace, priority, sure })
-    });
-    let pulse = Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt));
-    let work = Arc::new(Work {
-        task,
-        step: dispatch.step,
-        undo: dispatch.undo,
-        number: dispatch.attempt,
-        round: dispatch.round,
-        key: key_of(task, step.name(), &dispatch, item.as_ref()),
-        series: series.into_iter().map(|(step, series)| (step_name(&workflow, step), series)).collect(),
-        known,
-        item,
-        pulse: pulse.clone(),
-        parent,
-    });
+    let Ready { workflow, dispatch, step: id, calls_used, work, turn, probes } =
+        match prepare(shared, order).await? {
+            Ok(ready) => ready,
+            Err(answer) => return Some((answer, None)),
+        };
+    let (step, pulse) = (workflow.definition().step(id), work.pulse.clone());
     let pipeline = workflow.service(id).pipeline();
     if let Some(turn) = turn {
         turn.comes(&shared.clock).await;
@@ -179,7 +106,13 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
     let handler = workflow.handler(id, dispatch.undo);
     steadfast_store::failpoint!("agent.before_call");
     let within = step.heartbeat().filter(|_| !dispatch.undo);
-    let called = calling.run(|attempt| heard(call(&**handler, &work, attempt), pulse.clone(), within)).await;
+    let calls = AtomicU32::new(0);
+    let span = shared.settings.spans.of_attempt(&work, workflow.name(), step.name());
+    let called = calling.run(|attempt| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        heard(call(&**handler, &work, attempt), pulse.clone(), within)
+    });
+    let called = called.instrument(span).await;
     steadfast_store::failpoint!("agent.after_call");
     // It is stored with what the attempt says, so that the next one can go on from there.
     pulse.save();
@@ -189,6 +122,10 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
     }
     match called {
         Ok(output) if step.asks_for().is_some() && output.is_empty() => Some((Answer::NotYet, None)),
+        // No output of a step is without a byte: it comes later.
+        Ok(output) if output.is_empty() && work.callback.is_some() => {
+            Some((Answer::Later { calls: calls.into_inner() }, None))
+        }
         Ok(output) if output.len() > MAX_PAYLOAD => Some((too_large(output.len()), None)),
         Ok(output) if dispatch.undo => Some((Answer::Completed, Some(output))),
         Ok(output) => Some(match is_done(&workflow, id, &output) {
@@ -211,54 +148,15 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
 }
 
 /// A round is over, and nobody knows whether the step is done.
-fn unclear(why: &str) -> Answer {
+pub(crate) fn unclear(why: &str) -> Answer {
     let kind = Arc::from(shortened(format!("condition: {why}")));
     Answer::Failed(Failure { kind, calls: 1, effect: Effect::Possible, again: None })
 }
 
 /// It happened, and its output cannot be kept.
-fn too_large(bytes: usize) -> Answer {
+pub(crate) fn too_large(bytes: usize) -> Answer {
     let words = format!("too-large: the output has {bytes} bytes, at most {MAX_PAYLOAD} are allowed");
     Answer::Failed(Failure { kind: Arc::from(words), calls: 1, effect: Effect::Possible, again: None })
-}
-
-/// The item that an attempt is about. Its part of the list is not needed any more.
-fn item_at(known: &mut Known, dispatch: &Dispatch, place: u16) -> Result<Item, String> {
-    let part = StepId::of_list(dispatch.step.item().unwrap_or_default());
-    let list = known.kept(part).ok_or("its part of the list is not there")?;
-    known.outputs.retain(|(at, _)| *at != part);
-    Ok(Item { place, value: item_of(&list, place)? })
-}
-
-/// What an attempt was to be made for could not be read: nothing was called.
-fn bad_item(why: &str) -> Answer {
-    let kind = Arc::from(shortened(format!("bad-item: {why}")));
-    Answer::Failed(Failure { kind, calls: 0, effect: Effect::None, again: None })
-}
-
-/// The key of a step, of its undo, of one of its rounds or items: the same for each attempt, everywhere and always.
-fn key_of(task: TaskId, step: &str, dispatch: &Dispatch, item: Option<&Item>) -> IdempotencyKey {
-    let key = step_key(task, step, dispatch.series);
-    let key = item.map_or(key, |item| item_key(key, item.place));
-    match (dispatch.undo, dispatch.round) {
-        (true, _) => key.member("undo"),
-        (false, 0) => key,
-        (false, round) => key.member(&format!("round {round}")),
-    }
-}
-
-pub(crate) fn item_key(step: IdempotencyKey, place: u16) -> IdempotencyKey {
-    step.member(&format!("item {place}"))
-}
-
-/// The key of a step in its series: one that an operator has begun anew has another.
-pub(crate) fn step_key(task: TaskId, step: &str, series: u32) -> IdempotencyKey {
-    let key = IdempotencyKey::from_u128(task.as_u128()).member(step);
-    if series == 0 { key } else { key.member(&format!("series {series}")) }
-}
-
-fn step_name(workflow: &Workflow, step: StepId) -> Arc<str> {
-    Arc::from(workflow.definition().step(step).name())
 }
 
 /// What a call that did not succeed means for the task; `None` for silence.
@@ -369,7 +267,7 @@ fn effect_of(error: &Error<Fault>, story: &Story) -> Effect {
     }
 }
 
-fn shortened(mut words: String) -> String {
+pub(crate) fn shortened(mut words: String) -> String {
     if words.len() > MOST_WORDS {
         let end = (0..=MOST_WORDS).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
         words.truncate(end);

@@ -212,7 +212,8 @@ impl<S: Store> Shared<S> {
             input,
         };
         let reply_to = Some(ReplyTo::parent(*task, *step));
-        let extra = Extra { task: Some(*id), reply_to, ..Extra::default() };
+        let trace = child.work.trace.clone();
+        let extra = Extra { task: Some(*id), reply_to, trace, ..Extra::default() };
         steadfast_store::failpoint!("child.before_asked");
         self.submit_with(new, start, extra).await.map_err(|error| not_asked(&error))?;
         steadfast_store::failpoint!("child.after_asked");

@@ -122,6 +122,33 @@ pub enum ErrorKind {
     /// What was handed in was taken by somebody else.
     #[error("it was taken by another node")]
     TakenElsewhere,
+    /// No service was given such a URL.
+    #[error(
+        "no service was given this URL, or the task that it was of is gone: call the URL as it was given"
+    )]
+    UnknownCallback,
+    /// Another answer was taken at this URL.
+    #[error("task {0}: another answer was taken at this URL before: it is good for one")]
+    CallbackUsed(TaskId),
+    /// What a service answers later comes too late.
+    #[error("task {task}: the answer comes too late and changes nothing: {why}")]
+    CallbackOver {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        why: String,
+    },
+    /// What a service answers later comes when no attempt is under way.
+    #[error(
+        "task {task}: the attempt was given up, and the next one has not begun: call again in {} s, or answer the next request with it",
+        again_in.as_secs()
+    )]
+    CallbackEarly {
+        /// The task.
+        task: TaskId,
+        /// When to call again.
+        again_in: std::time::Duration,
+    },
     /// Too many tasks are open.
     #[error("{open} tasks are open, which is the most allowed (`most_open`): wait, or raise the limit")]
     TooManyOpen {
@@ -196,6 +223,7 @@ impl Error {
                 | ErrorKind::TooManyOpen { .. }
                 | ErrorKind::QueueFull { .. }
                 | ErrorKind::NotActedOn { .. }
+                | ErrorKind::CallbackEarly { .. }
                 | ErrorKind::LeaseLost
         )
     }

@@ -7,6 +7,7 @@ use steadfast_store::{ArrivalId, Labels, Store, TaskId};
 use crate::error::Error;
 use crate::node::{New, Node, Start, Submitted};
 use crate::reply::ReplyTo;
+use crate::trace::Trace;
 
 /// What few submissions have.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +22,14 @@ pub struct Extra {
     pub arrival: Option<ArrivalId>,
     /// Its labels.
     pub labels: Labels,
+    /// The trace that it belongs to.
+    pub trace: Option<Arc<Trace>>,
 }
 
 impl Extra {
     pub(crate) fn is_some(&self) -> bool {
-        self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some() || self.labels.count() > 0
+        let chosen = self.task.is_some() || self.reply_to.is_some() || self.arrival.is_some();
+        chosen || self.labels.count() > 0 || self.trace.is_some()
     }
 }
 

@@ -11,8 +11,10 @@ use steadfast_engine::StepId;
 use steadfast_resilience::{Attempt, Classify, IdempotencyKey, Kind, Verdict};
 use steadfast_store::{Payload, TaskId};
 
+use crate::callback::CallbackId;
 use crate::child::Parent;
 use crate::pulse::Pulse;
+use crate::trace::Trace;
 use crate::workflow::Known;
 
 /// What a handler gives: its output, or how it failed.
@@ -58,6 +60,10 @@ pub struct Work {
     pub pulse: Pulse,
     /// Who asks, of a step that asks for another task.
     pub parent: Option<Box<Parent>>,
+    /// The trace that the task belongs to.
+    pub trace: Option<Arc<Trace>>,
+    /// Where its service may answer later. A handler that gives an output without a byte has been told so by its service.
+    pub callback: Option<CallbackId>,
 }
 
 /// An item of a list.
@@ -74,8 +80,8 @@ impl Work {
     #[must_use]
     pub fn key_of(&self, step: &str) -> IdempotencyKey {
         let series = self.series.iter().find(|(name, _)| **name == *step).map_or(0, |(_, series)| *series);
-        let key = crate::agent::step_key(self.task, step, series);
-        let own = self.item.as_ref().map(|item| crate::agent::item_key(key, item.place));
+        let key = crate::order::step_key(self.task, step, series);
+        let own = self.item.as_ref().map(|item| crate::order::item_key(key, item.place));
         own.filter(|own| self.key == *own || self.key == own.member("undo")).unwrap_or(key)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use steadfast_engine::{Action, Answer, Cause, Effect, Event, Failure, StepId, Time};
+use steadfast_engine::{Action, Answer, Cause, Effect, Event, Failure, StepId, Time, Token};
 use steadfast_store::{AuditId, Payload};
 
 use crate::scheduler::Happening;
@@ -37,6 +37,18 @@ pub enum Request {
         /// Which step.
         step: StepId,
     },
+    /// A service answers that had taken work on.
+    CalledBack(Later),
+}
+
+/// A service's answer, as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Later {
+    step: StepId,
+    token: Token,
+    digest: u64,
+    at: Time,
+    said: Said,
 }
 
 /// What an operator asks of a task, as it travels.
@@ -69,20 +81,53 @@ enum Said {
     NotMade { until: Option<Time> },
     NotYet,
     Unheard,
+    Later { calls: u32 },
+}
+
+impl Said {
+    fn of(answer: &Answer, output: Option<&Payload>) -> Self {
+        match answer {
+            Answer::Completed => Self::Completed(output.cloned().unwrap_or_default()),
+            Answer::Failed(Failure { kind, calls, effect, again }) => {
+                Self::Failed { kind: Arc::clone(kind), calls: *calls, effect: *effect, again: *again }
+            }
+            Answer::NotMade { until, .. } => Self::NotMade { until: *until },
+            Answer::NotYet => Self::NotYet,
+            Answer::Unheard => Self::Unheard,
+            Answer::Later { calls } => Self::Later { calls: *calls },
+        }
+    }
+
+    /// The answer, with what comes beside it.
+    fn into_answer(self) -> (Answer, Option<Payload>) {
+        match self {
+            Self::Completed(output) => (Answer::Completed, Some(output)),
+            Self::Failed { kind, calls, effect, again } => {
+                (Answer::Failed(Failure { kind, calls, effect, again }), None)
+            }
+            Self::NotYet => (Answer::NotYet, None),
+            Self::Unheard => (Answer::Unheard, None),
+            Self::NotMade { until } => {
+                (Answer::NotMade { block: steadfast_engine::Block::Breaker, until }, None)
+            }
+            Self::Later { calls } => (Answer::Later { calls }, None),
+        }
+    }
 }
 
 impl Request {
     pub(crate) fn answer(step: StepId, attempt: u32, answer: &Answer, output: Option<&Payload>) -> Self {
-        let said = match answer {
-            Answer::Completed => Said::Completed(output.cloned().unwrap_or_default()),
-            Answer::Failed(Failure { kind, calls, effect, again }) => {
-                Said::Failed { kind: Arc::clone(kind), calls: *calls, effect: *effect, again: *again }
-            }
-            Answer::NotMade { until, .. } => Said::NotMade { until: *until },
-            Answer::NotYet => Said::NotYet,
-            Answer::Unheard => Said::Unheard,
-        };
-        Self::Answer(Report { step, attempt, said })
+        Self::Answer(Report { step, attempt, said: Said::of(answer, output) })
+    }
+
+    pub(crate) fn called_back(
+        (step, token): (StepId, Token),
+        digest: u64,
+        at: Time,
+        answer: &Answer,
+        output: Option<&Payload>,
+    ) -> Self {
+        Self::CalledBack(Later { step, token, digest, at, said: Said::of(answer, output) })
     }
 
     /// A wish to have a task undone that has not ended, which is in the audit log once it was acted on.
@@ -95,7 +140,7 @@ impl Request {
         match self {
             Self::Cancel { .. } => true,
             Self::Operate(operation) => operation.action == Action::Cancel,
-            Self::Answer(_) | Self::Signal { .. } | Self::ChildEnded { .. } => false,
+            Self::Answer(_) | Self::Signal { .. } | Self::ChildEnded { .. } | Self::CalledBack(_) => false,
         }
     }
 
@@ -120,18 +165,12 @@ impl Request {
                 (Event::Asked { action, by, why }, brings, Some(AuditId::from_u128(id)))
             }
             Self::Answer(Report { step, attempt, said }) => {
-                let (answer, output) = match said {
-                    Said::Completed(output) => (Answer::Completed, Some(output)),
-                    Said::Failed { kind, calls, effect, again } => {
-                        (Answer::Failed(Failure { kind, calls, effect, again }), None)
-                    }
-                    Said::NotYet => (Answer::NotYet, None),
-                    Said::Unheard => (Answer::Unheard, None),
-                    Said::NotMade { until } => {
-                        (Answer::NotMade { block: steadfast_engine::Block::Breaker, until }, None)
-                    }
-                };
+                let (answer, output) = said.into_answer();
                 (Event::Answered { step, attempt, answer }, output, None)
+            }
+            Self::CalledBack(Later { step, token, digest, at, said }) => {
+                let (answer, output) = said.into_answer();
+                (Event::CalledBack { step, token, said: digest, at, answer }, output, None)
             }
         };
         Happening { output, asked, ..Happening::of(event) }

@@ -15,6 +15,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::alert;
 use crate::bulk;
+use crate::callback::Callers;
 use crate::circuits::{self, Board, CircuitRecord, Circuits};
 use crate::clock::StoreClock;
 use crate::error::{Error, ErrorKind};
@@ -108,6 +109,7 @@ impl<S: Store> Node<S> {
             watchers: Watchers::default(),
             board: Arc::new(Board::new(inbox.clone())),
             operators: Operators::default(),
+            callers: Callers::default(),
             bulks: Notify::new(),
             outbox: Outbox::default(),
             inbox,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::alert::AlertSettings;
 use crate::reply::ReplySettings;
+use crate::span::Spans;
 
 /// Thirty days: as long as a key is promised to be remembered after the end of its task.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -41,6 +42,8 @@ pub struct Settings {
     /// How often it is looked whether somebody has handed something in, where others can write the store. It is one look at a
     /// number in shared memory.
     pub intake_every: Duration,
+    /// How spans of steps are joined to the traces of their tasks.
+    pub spans: Spans,
 }
 
 impl Settings {
@@ -84,6 +87,7 @@ impl Default for Settings {
             alerts: AlertSettings::default(),
             replies: ReplySettings::default(),
             intake_every: Duration::from_millis(50),
+            spans: Spans::default(),
         }
     }
 }

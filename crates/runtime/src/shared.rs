@@ -10,6 +10,7 @@ use steadfast_store::{Error, Payload, Store, TaskId};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
 
+use crate::callback::Callers;
 use crate::circuits::Board;
 use crate::clock::StoreClock;
 use crate::error::{Error as NodeError, ErrorKind};
@@ -47,6 +48,7 @@ pub(crate) struct Shared<S> {
     pub(crate) inbox: UnboundedSender<Inbox>,
     pub(crate) board: Arc<Board>,
     pub(crate) operators: Operators,
+    pub(crate) callers: Callers,
     /// Wakes the loop that drives bulks.
     pub(crate) bulks: Notify,
     /// How far attempts have come that run here.

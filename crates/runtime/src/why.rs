@@ -5,11 +5,11 @@ use std::sync::Arc;
 use steadfast_engine::{Circuit, CircuitState, Definition, Held, On, Since, StepId, Time, Why};
 use steadfast_store::{Entry, Store, Stored, TaskId};
 
-use crate::agent::{item_key, step_key};
 use crate::child::child_id;
 use crate::circuits::{CircuitRecord, Past};
 use crate::error::Error;
 use crate::node::Node;
+use crate::order::{item_key, step_key};
 
 impl<S: Store> Node<S> {
     /// Why a task does not move, or how it has ended: what each open step does or waits for, since when, until when, and what

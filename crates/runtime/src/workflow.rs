@@ -28,6 +28,9 @@ pub type Done = Arc<dyn Fn(&[u8]) -> Result<bool, String> + Send + Sync>;
 /// Whether JSON that somebody gives in the place of a value fits its type; if not, why.
 pub type Fits = Arc<dyn Fn(&[u8]) -> Result<(), String> + Send + Sync>;
 
+/// What a step gives, as JSON, from what its service said that has called back; if it cannot be made, why.
+pub type Later = Arc<dyn Fn(&Arc<Work>, &Payload) -> Result<Payload, String> + Send + Sync>;
+
 /// The code of one step.
 #[derive(Clone)]
 pub struct Code {
@@ -47,6 +50,8 @@ pub struct Code {
     pub child: Option<Arc<Workflow>>,
     /// Whether an output that an operator gives in its place fits; `None` for any.
     pub output: Option<Fits>,
+    /// What it gives when its service has called back; `None` for all that it said.
+    pub later: Option<Later>,
 }
 
 impl Code {
@@ -54,7 +59,7 @@ impl Code {
     #[must_use]
     pub fn new(run: Arc<dyn Handler>) -> Self {
         let (condition, until, done, list) = (None, None, None, None);
-        Self { condition, run, undo: None, until, done, list, child: None, output: None }
+        Self { condition, run, undo: None, until, done, list, child: None, output: None, later: None }
     }
 
     /// The code of a step that waits and calls nothing.
@@ -227,6 +232,7 @@ impl Workflow {
             list: code.list.clone(),
             child: code.child.clone(),
             output: code.output.clone(),
+            later: code.later.clone(),
         });
         Self {
             definition: self.definition.clone(),
@@ -289,6 +295,10 @@ impl Workflow {
 
     pub(crate) fn done(&self, step: StepId) -> Option<&Done> {
         self.steps[step.ordinal()].done.as_ref()
+    }
+
+    pub(crate) fn later(&self, step: StepId) -> Option<&Later> {
+        self.steps[step.ordinal()].later.as_ref()
     }
 
     pub(crate) fn list(&self, step: StepId) -> Option<&List> {

@@ -123,7 +123,7 @@ impl Script {
             more: None,
         };
         let steps = [0, 1, 2].map(StepId::at);
-        let granted = |place: usize| Event::Granted { step: steps[place] };
+        let granted = |place: usize| Event::granted(steps[place]);
         let answered =
             |place: usize| Event::Answered { step: steps[place], attempt: 1, answer: Answer::Completed };
         let events = [

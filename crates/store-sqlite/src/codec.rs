@@ -12,7 +12,9 @@ use before::Grown;
 /// The first byte of everything packed: the form that follows.
 const FORM: u8 = 1;
 /// The form that has beside it what only some tasks and steps have: to those that do not, it costs nothing.
-const WITH_MORE: u8 = 4;
+const WITH_MORE: u8 = 5;
+/// The same before services could answer later: read, and never written.
+const WITH_MORE_FOUR: u8 = 4;
 /// The same before there were lists: read, and never written.
 const WITH_MORE_THREE: u8 = 3;
 /// The same before operators could touch a task.
@@ -122,6 +124,8 @@ fn unpack<T: DeserializeOwned, M: Grown>(bytes: &[u8]) -> rusqlite::Result<(T, O
         Some((&FORM, packed)) => postcard::from_bytes(packed).map(|value| (value, None)),
         Some((&WITH_MORE, packed)) => postcard::take_from_bytes(packed)
             .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes(packed)?)))),
+        Some((&WITH_MORE_FOUR, packed)) => postcard::take_from_bytes(packed)
+            .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes::<M::Four>(packed)?.into())))),
         Some((&WITH_MORE_THREE, packed)) => postcard::take_from_bytes(packed)
             .and_then(|(value, packed)| Ok((value, Some(postcard::from_bytes::<M::Three>(packed)?.into())))),
         Some((&WITH_MORE_TWO, packed)) => postcard::take_from_bytes(packed)
@@ -139,7 +143,7 @@ pub(crate) fn id(bits: u128) -> [u8; 16] {
 mod tests {
     use std::time::Duration;
 
-    use steadfast_engine::{Definition, Fan, Step, Task};
+    use steadfast_engine::{Callback, Definition, Fan, Spent, Step, Task, Token};
 
     use super::*;
 
@@ -172,7 +176,14 @@ mod tests {
             }],
             ..HeadMore::default()
         }));
-        let more = RecordMore { since: Some(Time::from_millis(3)), rounds: 2, ..RecordMore::default() };
+        let token = Token::from_u128;
+        let spent = Some(Spent { token: token(u128::MAX), said: Some(u64::MAX) });
+        let more = RecordMore {
+            since: Some(Time::from_millis(3)),
+            rounds: 2,
+            callback: Callback { open: Some(token(1)), spent },
+            ..RecordMore::default()
+        };
         record.more = Some(Box::new(more));
         assert_eq!(unpack_head(&pack_head(&head).unwrap()).unwrap(), head);
         assert_eq!(unpack_record(&pack_record(&record).unwrap()).unwrap(), record);
@@ -185,7 +196,7 @@ mod tests {
 
     #[test]
     fn another_form_is_refused() {
-        for bytes in [&[][..], &[0], &[5, 0], &[WITH_MORE, 0]] {
+        for bytes in [&[][..], &[0], &[6, 0], &[WITH_MORE, 0]] {
             assert!(unpack_head(bytes).is_err(), "{bytes:?}");
         }
     }

@@ -213,7 +213,7 @@ impl Both {
             let action = [Action::Undo, Action::Resume][usize::from(self.rng.bool())];
             return Event::Asked { action, by: "ana".into(), why: "wrong".into() };
         }
-        let granted = |(step, _): (StepId, &_)| Event::Granted { step };
+        let granted = |(step, _): (StepId, &_)| Event::granted(step);
         let answered = |(step, record): (StepId, &Record)| Event::Answered {
             step,
             attempt: record.attempt,
@@ -248,7 +248,7 @@ impl Both {
                 let action = action[self.rng.usize(0..3)];
                 Event::Asked { action, by: "ana".into(), why: "wrong".into() }
             }
-            2..=4 => Event::Granted { step },
+            2..=4 => Event::granted(step),
             5 => Event::Refused { step, block: Block::Breaker, until: again },
             6 => Event::Answered { step, attempt, answer: Answer::Failed(failure) },
             7 => Event::TimedOut { step, attempt },

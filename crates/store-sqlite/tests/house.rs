@@ -59,7 +59,7 @@ fn add(store: &Sqlite, number: u128) {
     let step = StepId::at(0);
     let events = [
         Event::Claimed,
-        Event::Granted { step },
+        Event::granted(step),
         Event::Answered { step, attempt: 1, answer: Answer::Completed },
     ];
     for (revision, event) in (0..).zip(events) {

@@ -7,7 +7,7 @@ use super::draft::Draft;
 use crate::definition::{OnFailure, StepId};
 use crate::event::{Block, Effect, Failure};
 use crate::plan::{Ask, Dispatch, Ignored};
-use crate::task::{Cause, End, Ending, StepState, TaskState, Turn, UndoState};
+use crate::task::{Cause, End, Ending, StepState, TaskState, Token, Turn, UndoState};
 use crate::time::Time;
 
 impl Draft<'_> {
@@ -68,7 +68,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn begin(&mut self, id: StepId) -> Followed {
+    pub(super) fn begin(&mut self, id: StepId, token: Token) -> Followed {
         if self.head().ending.is_some() {
             return Err(Ignored::Ending);
         }
@@ -80,6 +80,7 @@ impl Draft<'_> {
         let (within, most) = (step.time(), step.most_calls());
         let complete_by = (self.now + within).min(deadline.unwrap_or(Time::from_millis(u64::MAX)));
         self.turn(id, Turn::Running(complete_by));
+        self.hand_out_url(id, token);
         let record = self.record(id);
         let calls_left = most.map(|most| most.saturating_sub(record.calls));
         let (attempt, round, series) = (record.attempt, record.rounds(), record.series());

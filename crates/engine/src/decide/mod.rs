@@ -3,6 +3,7 @@
 //! [`decide`] is total: any event may come in any state, and where it makes no sense there it changes nothing and says
 //! so. It looks only at what changes: its cost does not grow with the steps that do not.
 
+mod callback;
 mod child;
 mod draft;
 mod each;
@@ -21,7 +22,7 @@ pub(crate) use wait::in_words;
 use crate::definition::{Definition, StepId};
 use crate::event::{Answer, Event};
 use crate::plan::{Ask, Ignored, Plan};
-use crate::task::{Cause, End, Record, StepState, Task, TaskState, UndoState};
+use crate::task::{Cause, End, Record, StepState, Task, TaskState, Token, UndoState};
 use crate::time::Time;
 
 /// What follows from an event.
@@ -49,11 +50,14 @@ impl Draft<'_> {
             Event::Claimed => self.claimed(),
             Event::Judged { step, holds } => self.judged(*step, *holds),
             Event::Unjudged { step, why } => self.unjudged(*step, why),
-            Event::Granted { step } => self.granted(*step),
+            Event::Granted { step, token } => self.granted(*step, *token),
             Event::Refused { step, block, until } => self.refused(*step, block, *until),
             Event::Released { step } => self.released(*step),
             Event::Due { step } => self.due(*step),
             Event::Answered { step, attempt, answer } => self.answered(*step, *attempt, answer),
+            Event::CalledBack { step, token, said, at, answer } => {
+                self.called_back(*step, (*token, *said), *at, answer)
+            }
             Event::TimedOut { step, attempt } => self.timed_out(*step, *attempt),
             Event::OwnerDied { step, attempt } => self.owner_died(*step, *attempt),
             Event::CutOff { step, attempt } => self.cut_off(*step, *attempt),
@@ -114,12 +118,12 @@ impl Draft<'_> {
     }
 
     /// Begins an attempt of a step or of its undo.
-    fn granted(&mut self, id: StepId) -> Followed {
+    fn granted(&mut self, id: StepId, token: Token) -> Followed {
         self.must_not_be_paused()?;
         self.must_be_ready(id)?;
         match self.record(id).is_undoing() {
             true => self.begin_undo(id),
-            false => self.begin(id),
+            false => self.begin(id, token),
         }
     }
 
@@ -190,19 +194,33 @@ impl Draft<'_> {
             return Err(Ignored::Late);
         }
         match (record.is_undoing(), answer) {
-            (_, Answer::NotYet) if self.rules(id).asks_for().is_some() => self.child_goes_on(id),
-            (false, Answer::NotYet) if self.rules(id).repeats().is_some() => self.not_yet(id),
-            (false, Answer::Completed | Answer::NotYet) => {
-                self.keeps = Some(id);
-                self.completed(id);
-            }
-            (false, Answer::Unheard) => self.silent(id, NO_HEARTBEAT),
-            (false, Answer::Failed(failure)) => self.failed(id, failure),
+            // It has said so before: from then on the service answers, and no agent.
+            (false, _) if self.awaits_callback(id) => return Err(Ignored::Late),
+            (false, answer) => return self.forward_answer(id, answer),
+            (true, Answer::NotYet) if self.rules(id).asks_for().is_some() => self.child_goes_on(id),
             // An undo has no rounds: it is done.
             (true, Answer::Completed | Answer::NotYet) => self.undone(id),
             (true, Answer::Unheard) => self.undo_silent(id, NO_HEARTBEAT),
             (true, Answer::Failed(failure)) => self.undo_failed(id, failure),
-            (_, Answer::NotMade { block, until }) => self.not_made(id, block, *until),
+            (true, Answer::NotMade { block, until }) => self.not_made(id, block, *until),
+            (true, Answer::Later { .. }) => return Err(Ignored::NotNow),
+        }
+        Ok(())
+    }
+
+    /// What an attempt on its way forward has come to.
+    fn forward_answer(&mut self, id: StepId, answer: &Answer) -> Followed {
+        match answer {
+            Answer::NotYet if self.rules(id).asks_for().is_some() => self.child_goes_on(id),
+            Answer::NotYet if self.rules(id).repeats().is_some() => self.not_yet(id),
+            Answer::Completed | Answer::NotYet => {
+                self.keeps = Some(id);
+                self.completed(id);
+            }
+            Answer::Unheard => self.silent(id, NO_HEARTBEAT),
+            Answer::Failed(failure) => self.failed(id, failure),
+            Answer::NotMade { block, until } => self.not_made(id, block, *until),
+            Answer::Later { calls } => return self.taken_on(id, *calls),
         }
         Ok(())
     }
@@ -221,6 +239,7 @@ impl Draft<'_> {
         }
         match record.is_undoing() {
             true => self.undo_silent(id, NO_ANSWER),
+            false if self.awaits_callback(id) => self.silent(id, NO_CALLBACK),
             false => self.silent(id, NO_ANSWER),
         }
         Ok(())
@@ -229,6 +248,7 @@ impl Draft<'_> {
     /// What ran in a process that died has an unknown outcome, at once.
     fn owner_died(&mut self, id: StepId, attempt: u32) -> Followed {
         let undoing = self.must_run(id, attempt)?.is_undoing();
+        self.must_be_in_a_process(id)?;
         if self.only_looks(id) {
             return self.cut_off(id, attempt);
         }
@@ -253,11 +273,18 @@ impl Draft<'_> {
 
     /// What was cut off is made again where it may be. It counts as no failure: nothing of it is the step's.
     fn cut_off(&mut self, id: StepId, attempt: u32) -> Followed {
-        match self.must_run(id, attempt)?.is_undoing() {
+        let undoing = self.must_run(id, attempt)?.is_undoing();
+        self.must_be_in_a_process(id)?;
+        match undoing {
             true => self.make_ready(id),
             false => self.interrupted(id),
         }
         Ok(())
+    }
+
+    /// What a service has taken on does not end with a process.
+    fn must_be_in_a_process(&self, id: StepId) -> Followed {
+        if self.awaits_callback(id) { Err(Ignored::NotNow) } else { Ok(()) }
     }
 
     fn deadline_passed(&mut self) -> Followed {
@@ -287,6 +314,8 @@ impl Draft<'_> {
 pub(crate) const MAX_OWNER_DEATHS: u32 = 3;
 /// How an attempt failed that did not answer in time.
 const NO_ANSWER: &str = "no-answer: it did not answer by its complete-by";
+/// How an attempt failed whose service did not call back in time.
+const NO_CALLBACK: &str = "no-callback: its service took it on, and did not call back in time";
 /// How an attempt failed that was not heard of in time.
 const NO_HEARTBEAT: &str = "no-heartbeat: it was not heard of in time";
 /// How an attempt failed that ran in a process that is dead.

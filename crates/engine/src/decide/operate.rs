@@ -68,10 +68,14 @@ impl Draft<'_> {
             _ if self.has_child(id) => return Err(Ignored::ChildGoesOn),
             _ => {}
         }
-        if self.is_unclear(id) && !did_not_happen && (edited || !step.is_idempotent()) {
+        let awaits = self.awaits_callback(id);
+        if (self.is_unclear(id) || awaits) && !did_not_happen && (edited || !step.is_idempotent()) {
             return Err(Ignored::MayHaveHappened);
         }
         self.take_up();
+        if awaits {
+            self.change(id, |record| record.may_have_happened = true);
+        }
         self.begin_anew(id, edited, did_not_happen);
         if edited {
             self.keeps = Some(StepId::of_input(id));
@@ -111,6 +115,7 @@ impl Draft<'_> {
                     more.series = more.series.saturating_add(1);
                     more.rounds = 0;
                     more.edited |= edited;
+                    more.callback.spend(None);
                 });
             }
         });
@@ -180,10 +185,10 @@ impl Draft<'_> {
         if passed { Err(Ignored::DeadlinePassed) } else { Ok(()) }
     }
 
-    /// The step has not ended, and nothing of it runs.
+    /// The step has not ended, and nothing of it runs. Nobody has to wait for a service that may call back in days.
     fn must_be_open(&self, id: StepId) -> Followed {
         let (step, record) = (self.definition.step(id), self.record(id));
-        match record.is_running() || self.items_run(id) {
+        match record.is_running() && !self.awaits_callback(id) || self.items_run(id) {
             true => Err(Ignored::StepRuns),
             false if record.is_settled(step) => Err(Ignored::StepEnded),
             false => Ok(()),

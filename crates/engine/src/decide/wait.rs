@@ -146,7 +146,10 @@ impl Draft<'_> {
     pub(super) fn not_yet(&mut self, id: StepId) {
         let repeat = self.definition.step(id).repeats();
         let rounds = self.change(id, |record| {
-            record.change_more(|more| more.rounds = more.rounds.saturating_add(1));
+            record.change_more(|more| {
+                more.rounds = more.rounds.saturating_add(1);
+                more.callback.spend(None);
+            });
             record.may_have_happened = false;
             record.rounds()
         });

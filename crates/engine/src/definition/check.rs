@@ -64,6 +64,7 @@ pub(super) fn check(workflow: &Builder) -> Result<Vec<Vec<StepId>>, Invalid> {
         found.repeat(step, workflow.complete_within.is_some());
         found.each(step);
         found.child(step);
+        found.callback(step);
     }
     let before = found.order(&workflow.steps);
     if found.problems.is_empty() {
@@ -256,6 +257,15 @@ impl Found {
                 &place,
                 "it asks for another task, and that is all that it does: leave its calls and heartbeats as they are",
             );
+        }
+    }
+
+    /// A step whose service may answer later.
+    fn callback(&mut self, step: &Step) {
+        let (Some(within), place) = (step.callback, place(step)) else { return };
+        self.time(&place, "the callback's within", Some(within));
+        if step.child.is_some() || step.waits.is_some() {
+            self.add(&place, "it calls no service, and nobody would call back: remove its callback");
         }
     }
 

@@ -3,6 +3,7 @@
 //! A definition that exists is sound: it was checked when it was built, and it cannot change.
 
 mod builder;
+mod callback;
 mod check;
 mod child;
 mod each;
@@ -69,6 +70,9 @@ impl StepId {
 
     /// The place beyond all steps where a task's labels are stored.
     pub const OF_LABELS: Self = Self(60_001);
+
+    /// The place beyond all steps where it is stored to which trace a task belongs, if it does to one.
+    pub const OF_TRACE: Self = Self(60_002);
 
     /// A place beyond all steps, where the input is stored that a step has in the place of the task's.
     #[must_use]
@@ -186,6 +190,9 @@ impl Definition {
             }
             if let Some(workflow) = step.asks_for() {
                 mix(format!("child {workflow}").as_bytes());
+            }
+            if step.callback_within().is_some() {
+                mix(b"callback");
             }
         }
         hash

@@ -30,6 +30,8 @@ pub struct Step {
     pub(super) heartbeat_within: Option<Duration>,
     /// The workflow of the task that it asks for.
     pub(super) child: Option<String>,
+    /// How long its service may take to call back.
+    pub(super) callback: Option<Duration>,
 }
 
 /// What a step that has failed for good means for its task.
@@ -105,6 +107,7 @@ impl Step {
             each: None,
             heartbeat_within: None,
             child: None,
+            callback: None,
         }
     }
 

@@ -20,6 +20,7 @@ fn problems(steps: Vec<Step>) -> Vec<String> {
     }
 }
 
+const NOBODY: &str = "step `a`: it calls no service, and nobody would call back: remove its callback";
 const ASKS: &str = "step `a`: it asks for another task, and that is all that it does: leave its calls and heartbeats as they are";
 
 fn each(at_a_time: u16) -> Each {
@@ -114,6 +115,9 @@ fn each_mistake_is_refused_with_its_place_and_what_to_do() {
             vec![Step::child("a", "a b")],
             "step `a`, workflow: `a b` is no name: use letters, digits, `-`, `_` and `.`",
         ),
+        (vec![Step::child("a", "b").callback(s(9))], NOBODY),
+        (vec![Step::wait_for("a", s(9)).callback(s(9))], NOBODY),
+        (vec![read("a").callback(s(0))], "step `a`: the callback's within is zero: give a time above 0"),
         (vec![Step::child("a", "b").not_idempotent()], ASKS),
         (vec![Step::child("a", "b").max_calls(3)], ASKS),
         (vec![Step::child("a", "b").heartbeat_within(s(3))], ASKS),
@@ -217,6 +221,7 @@ fn the_shape_is_of_what_the_rows_mean() {
         vec![read("a"), Step::signal("b", "x").after(["a"])],
         vec![read("a"), read("b").after(["a"]).each(each(1))],
         vec![read("a"), Step::child("b", "x").after(["a"])],
+        vec![read("a"), read("b").after(["a"]).callback(s(9))],
     ] {
         assert_ne!(shape(plain()), shape(other));
     }

@@ -1,6 +1,6 @@
 //! Whether a task's rows agree with each other and with its workflow: for whoever reads them back, and for tests.
 
-use super::{Busy, End, Record, StepState, Task, TaskState, UndoState};
+use super::{Busy, Callback, End, Record, StepState, Task, TaskState, UndoState};
 use crate::definition::{Definition, StepId, Wait};
 
 impl Task {
@@ -90,6 +90,9 @@ impl Task {
         if record.not_before.is_some() && record.busy() != Busy::Resting {
             return wrong("it waits for a time, and does not wait");
         }
+        if step.callback_within().is_none() && record.callback() != Callback::default() {
+            return wrong("it was given a URL, and nobody calls back");
+        }
         if record.undo != UndoState::None && !self.undo_has_begun() {
             return wrong("its undo has begun, and the task's has not");
         }
@@ -108,7 +111,7 @@ impl Task {
         let waits = record.state == StepState::Waiting && by_definition;
         // One that runs may have been told of the end of the task that it has asked for.
         let told = step.asks_for().is_some() && record.is_running() && !fans_out;
-        if record.since().is_some() != waits && !told {
+        if record.since().is_some() != waits && !told && !self.awaits_callback(definition, id) {
             return wrong("what waits by its definition, and nothing else, says since when");
         }
         let ended = matches!(record.state, StepState::Completed | StepState::Skipped | StepState::Failed);

@@ -1,15 +1,18 @@
 //! A task: one run of a workflow, as its rows are.
 
 mod alone;
+mod callback;
 mod check;
 mod fan;
 mod more;
 mod record;
 mod state;
+mod token;
 mod why;
 
 use std::sync::Arc;
 
+pub use callback::{Callback, NotCounted, Spent};
 pub use fan::Fan;
 use fan::Items;
 pub(crate) use fan::rules;
@@ -17,6 +20,7 @@ pub use more::{HeadMore, Kept, NotTaken, Paused, RecordMore};
 pub use record::Record;
 pub(crate) use record::{Busy, Turn};
 pub use state::{StepState, TaskState, UndoState};
+pub use token::Token;
 pub use why::{Change, Circuit, CircuitState, Held, On, Since, Why};
 
 use crate::definition::{Definition, StepId};

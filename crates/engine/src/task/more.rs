@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Fan, Head, Record, StepState, Task, TaskState};
+use super::{Callback, Fan, Head, Record, StepState, Task, TaskState};
 use crate::definition::{Definition, StepId};
 use crate::time::Time;
 
@@ -52,7 +52,8 @@ pub struct Kept {
     pub step: Option<StepId>,
 }
 
-/// What only some steps have: those that wait by their definition, those that are repeated, those that an operator has touched.
+/// What only some steps have: those that wait by their definition, those that are repeated, those that an operator has touched,
+/// those that are answered later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct RecordMore {
@@ -66,6 +67,8 @@ pub struct RecordMore {
     pub edited: bool,
     /// Whether an operator has ended it.
     pub by_hand: bool,
+    /// Where its service may answer later.
+    pub callback: Callback,
 }
 
 /// Why a signal is of no use to a task.
@@ -117,7 +120,7 @@ impl Head {
 }
 
 impl Record {
-    /// Since when it waits for a time or a signal; `None` for any other wait.
+    /// Since when it waits for a time, a signal or a callback; `None` for any other wait.
     #[must_use]
     pub fn since(&self) -> Option<Time> {
         self.more.as_ref().and_then(|more| more.since)

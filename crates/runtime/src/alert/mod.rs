@@ -104,6 +104,20 @@ impl fmt::Display for AlertKind {
 }
 
 impl AlertKind {
+    /// All kinds that this version knows.
+    pub const ALL: [Self; 10] = [
+        Self::TaskFailed,
+        Self::UndoStuck,
+        Self::CircuitOpened,
+        Self::CircuitClosed,
+        Self::FailureRate,
+        Self::Retries,
+        Self::Throttled,
+        Self::SlowSuccess,
+        Self::ReplyQueue,
+        Self::StoreHeld,
+    ];
+
     /// In one word, for logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

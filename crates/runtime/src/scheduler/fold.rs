@@ -136,9 +136,9 @@ impl<S: Store> Scheduler<S> {
 
     fn ignored(&mut self, id: TaskId, owned: &Owned, event: &Event, _why: Ignored) {
         match event {
-            Event::Answered { .. } => count(&self.shared.counters.late_answers),
+            Event::Answered { .. } | Event::CalledBack { .. } => count(&self.shared.counters.late_answers),
             // The place that was taken for it is free again.
-            Event::Granted { step } => self.free_place(owned.service(*step).name(), id, *step),
+            Event::Granted { step, .. } => self.free_place(owned.service(*step).name(), id, *step),
             _ => {}
         }
     }
@@ -308,8 +308,10 @@ impl<S: Store> Scheduler<S> {
                 Some((service, until)) => (Hold::Release(until), service),
                 None => (Hold::Keep, None),
             },
+            // A service is likely to call back soon.
+            (None, _) if owned.awaited_until().is_some_and(|until| until <= far) => (Hold::Keep, None),
             (None, Some(due)) if due > far => (Hold::Release(due), None),
-            // It waits for a signal, which comes by mail.
+            // It waits for a signal or a callback, which comes by mail.
             (None, None) => (Hold::Release(Time::from_millis(u64::MAX)), None),
             _ => (Hold::Keep, None),
         }

@@ -282,7 +282,7 @@ impl<S: Store> Scheduler<S> {
         if self.flight.get(&place).is_some_and(|attempt| *attempt == ended.attempt) {
             self.flight.remove(&place);
         }
-        let done = matches!(ended.said, Some((Answer::Completed, _)));
+        let done = matches!(ended.said, Some((Answer::Completed | Answer::Later { .. }, _)));
         if done && let Some(gate) = self.gates.get_mut(&ended.service) {
             gate.did_well(ended.task, ended.step, self.shared.clock.now());
         }

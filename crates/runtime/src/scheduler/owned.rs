@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use steadfast_engine::{Dispatch, Event, Fan, Record, StepId, StepState, Task, TaskState, Time, UndoState};
-use steadfast_store::{Audit, AuditId, MAX_PAYLOAD, Mail, MailId, Payload, Stored};
+use steadfast_store::{Audit, AuditId, MAX_PAYLOAD, Mail, MailId, Payload, Stored, TaskId};
 
 use crate::message::Request;
+use crate::order::Order;
 use crate::reply::Replying;
 use crate::service::Service;
+use crate::trace::Trace;
 use crate::workflow::{Known, Workflow};
 
 /// Payloads up to this size are kept in memory with their task.
@@ -53,6 +55,8 @@ pub(crate) struct Owned {
     pub(super) judging: u32,
     /// To whom it replies, and how much it has told.
     pub(super) reply: Option<Box<Replying>>,
+    /// The trace that it belongs to, if it does to one. `None` for one that was claimed: an attempt reads it with its input.
+    pub(super) trace: Option<Option<Arc<Trace>>>,
 }
 
 /// A write that is under way.
@@ -76,7 +80,7 @@ pub(crate) struct Saving {
 }
 
 impl Owned {
-    pub(super) fn new(workflow: Arc<Workflow>, stored: Stored) -> Self {
+    pub(crate) fn new(workflow: Arc<Workflow>, stored: Stored) -> Self {
         Self {
             workflow,
             namespace: stored.namespace,
@@ -90,6 +94,7 @@ impl Owned {
             saving: None,
             judging: 0,
             reply: None,
+            trace: None,
         }
     }
 
@@ -135,12 +140,45 @@ impl Owned {
         self.known.outputs.retain(|(_, output)| output.len() <= SMALL);
     }
 
+    /// An attempt to make, at once.
+    pub(super) fn order(&self, id: TaskId, dispatch: Dispatch) -> Order {
+        let step = dispatch.step;
+        let later =
+            !dispatch.undo && self.task.rules(self.workflow.definition(), step).callback_within().is_some();
+        Order {
+            task: id,
+            workflow: Arc::clone(&self.workflow),
+            calls_used: self.task.step(step).calls,
+            known: self.known(step).into_owned(),
+            missing: self.missing(step, dispatch.undo),
+            item: self.task.head().fan_of(step).copied(),
+            edited: self.task.step(step).is_edited(),
+            series: self.series(),
+            turn: None,
+            probes: false,
+            asks: self.asks(&dispatch),
+            callback: self.task.step(step).callback().open.filter(|_| later),
+            trace: self.trace.clone().flatten(),
+            dispatch,
+        }
+    }
+
+    /// The attempt that a service answers later, as it was made.
+    pub(crate) fn order_of_callback(&self, id: TaskId, step: StepId) -> Order {
+        let record = self.task.step(step);
+        let (attempt, round, series) = (record.attempt, record.rounds(), record.series());
+        // What of it is read has time.
+        let complete_by = Time::from_millis(u64::MAX);
+        self.order(id, Dispatch { step, undo: false, attempt, complete_by, round, series, calls_left: None })
+    }
+
     /// Events for what ran in a process that is dead; not for what runs in this one.
     pub(super) fn owner_died(&self, runs_here: impl Fn(StepId, u32) -> bool) -> Vec<Happening> {
         let ran = self
             .task
             .rows()
-            .filter(|(step, record)| record.complete_by.is_some() && !runs_here(*step, record.attempt));
+            .filter(|(step, record)| record.complete_by.is_some() && !runs_here(*step, record.attempt))
+            .filter(|(step, _)| !self.task.awaits_callback(self.workflow.definition(), *step));
         ran.map(|(step, record)| Happening::of(Event::OwnerDied { step, attempt: record.attempt })).collect()
     }
 
@@ -176,10 +214,22 @@ impl Owned {
         head.paused().is_some() && head.running == 0 && self.judging == 0
     }
 
-    /// Whether nothing of it runs or could run now.
+    /// Whether nothing of it runs in a process, or could now.
     pub(super) fn only_waits(&self) -> bool {
         let head = self.task.head();
-        head.running == 0 && head.ready == 0 && head.resting > 0 && self.judging == 0
+        let waits = head.ready == 0 && self.judging == 0;
+        match head.running {
+            0 => waits && head.resting > 0,
+            // What services have taken on ends by mail, or by the supervisor.
+            running => waits && usize::try_from(running) == Ok(self.task.awaited(self.workflow.definition())),
+        }
+    }
+
+    /// When the time of the first of its steps is over that services have taken on.
+    pub(super) fn awaited_until(&self) -> Option<Time> {
+        let definition = self.workflow.definition();
+        let awaited = self.task.rows().filter(|(step, _)| self.task.awaits_callback(definition, *step));
+        awaited.filter_map(|(_, record)| record.complete_by).min()
     }
 
     /// The steps that are parked until their service lets them go.
@@ -231,7 +281,8 @@ impl Owned {
         let edited = (self.task.step(id).is_edited() && !has(&own)).then_some(Some(own));
         let list = id.item().map(|item| Some(StepId::of_list(item)));
         let input = self.known.input.is_none().then_some(None);
-        input.into_iter().chain(edited).chain(list).chain(outputs).collect()
+        let trace = self.trace.is_none().then_some(Some(StepId::OF_TRACE));
+        input.into_iter().chain(trace).chain(edited).chain(list).chain(outputs).collect()
     }
 
     /// The items of steps that come before this one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast_engine::{Block, Event, Head, StepId, Time};
+use steadfast_engine::{Block, Event, Head, StepId, Time, Token};
 use steadfast_resilience::clock::Moment;
 use steadfast_store::{Claimed, Error, Store, TaskId};
 use tokio::sync::oneshot;
@@ -128,7 +128,7 @@ impl<S: Store> Scheduler<S> {
         let gate = self.gates.get_mut(owned.service(step).name())?;
         let place = place(gate, id, owned, step);
         match gate.ask(place, now) {
-            Permit::Granted => Some(Event::Granted { step }),
+            Permit::Granted => Some(granted(owned, step)),
             Permit::Shut => Some(refused(step)),
             Permit::InLine => None,
         }
@@ -154,16 +154,17 @@ impl<S: Store> Scheduler<S> {
         while let Some(Place { task, step, .. }) =
             self.gates.get_mut(service).and_then(|gate: &mut Gate| gate.next(now, time))
         {
-            let granted = Happening::of(Event::Granted { step });
             if let Some(mut owned) = self.owned.remove(&task) {
                 let apart = self.must_run_apart(task, &owned, step);
                 if apart {
                     self.free_place(service, task, step);
                 }
+                let granted = Happening::of(granted(&owned, step));
                 owned.waiting.push_back(if apart { self.runs_later(task, step) } else { granted });
                 self.owned.insert(task, owned);
                 self.dirty.insert(task);
             } else if let Some(owned) = self.submitting.get_mut(&task).and_then(Submitting::owned) {
+                let granted = Happening::of(granted(owned, step));
                 owned.waiting.push_back(granted);
             } else if let Some(gate) = self.gates.get_mut(service) {
                 // It has gone elsewhere meanwhile.
@@ -220,6 +221,14 @@ fn place(gate: &mut Gate, id: TaskId, owned: &Owned, step: StepId) -> Place {
 /// A deadline is for the way forward: what is undone has none.
 fn rank_of(priority: i8, head: &Head) -> Rank {
     Rank::new(priority, head.deadline.filter(|_| head.ending.is_none()))
+}
+
+/// A place is there. Whoever may call back has a URL that nobody can guess.
+fn granted(owned: &Owned, step: StepId) -> Event {
+    match owned.task.rules(owned.workflow.definition(), step).callback_within() {
+        None => Event::granted(step),
+        Some(_) => Event::Granted { step, token: Token::from_u128(uuid::Uuid::new_v4().as_u128()) },
+    }
 }
 
 fn refused(step: StepId) -> Event {

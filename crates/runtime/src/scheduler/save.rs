@@ -9,7 +9,8 @@ use steadfast_store::{Error, Refusal, Store, Submission, TaskId, Write, Written}
 use super::doubt::Doubt;
 use super::owned::{Happening, Owned};
 use super::{Inbox, Scheduler};
-use crate::agent::{self, Order};
+use crate::agent;
+use crate::order::Order;
 use crate::stats::count;
 
 /// What is to be sent to the store.
@@ -132,6 +133,7 @@ impl<S: Store> Scheduler<S> {
             }
         }
         self.shared.operators.told(saving.audits);
+        self.shared.callers.told(id, &saving.acts_on);
         for dispatch in saving.dispatches {
             self.dispatch(id, &owned, dispatch);
         }
@@ -186,7 +188,7 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn give_places_back(&mut self, id: TaskId, owned: &mut Owned) {
         let unsent = owned.saving.as_ref().map(|saving| saving.dispatches.clone()).unwrap_or_default();
         let granted = |happening: &Happening| match happening.event {
-            Event::Granted { step } => Some(step),
+            Event::Granted { step, .. } => Some(step),
             _ => None,
         };
         let unused = owned.waiting.iter().filter_map(granted);
@@ -218,20 +220,7 @@ impl<S: Store> Scheduler<S> {
         let gate = self.gates.get_mut(owned.service(dispatch.step).name());
         let turn = gate.map(|gate| (gate.turn(id, dispatch.step, now), gate.probes(id, dispatch.step)));
         let (turn, probes) = turn.unwrap_or_default();
-        let order = Order {
-            task: id,
-            workflow: Arc::clone(&owned.workflow),
-            calls_used: owned.task.step(dispatch.step).calls,
-            known: owned.known(dispatch.step).into_owned(),
-            missing: owned.missing(dispatch.step, dispatch.undo),
-            item: owned.task.head().fan_of(dispatch.step).copied(),
-            edited: owned.task.step(dispatch.step).is_edited(),
-            series: owned.series(),
-            turn,
-            probes,
-            asks: owned.asks(&dispatch),
-            dispatch,
-        };
+        let order = Order { turn, probes, ..owned.order(id, dispatch) };
         steadfast_store::failpoint!("dispatch.before");
         self.agents.spawn(agent::run(Arc::clone(&self.shared), order));
         self.flight.insert(place, attempt);

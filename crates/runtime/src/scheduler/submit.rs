@@ -107,6 +107,9 @@ impl<S: Store> Scheduler<S> {
         if let Some(labels) = new.extra.as_ref().map(|extra| &extra.labels).filter(|all| all.count() > 0) {
             outputs.push((StepId::OF_LABELS, labels.pack()));
         }
+        if let Some(trace) = new.extra.as_ref().and_then(|extra| extra.trace.as_ref()) {
+            outputs.push((StepId::OF_TRACE, trace.pack()));
+        }
         let more = self.more(replying.as_deref(), new.extra.as_deref());
         // Whoever has chosen the id may have submitted it before.
         let handed_in =
@@ -148,6 +151,7 @@ impl<S: Store> Scheduler<S> {
             saving: None,
             judging: 0,
             reply: None,
+            trace: Some(new.extra.as_ref().and_then(|extra| extra.trace.clone())),
         };
         let folded = self.fold(new.id, &mut owned);
         (owned, folded)

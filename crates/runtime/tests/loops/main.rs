@@ -5,6 +5,7 @@
 
 mod alerts;
 mod bulks;
+mod callbacks;
 mod circuits;
 mod common;
 mod deaths;

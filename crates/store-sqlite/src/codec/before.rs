@@ -14,6 +14,41 @@ pub(super) trait Grown: DeserializeOwned {
     type Two: DeserializeOwned + Into<Self>;
     /// In the form 3.
     type Three: DeserializeOwned + Into<Self>;
+    /// In the form 4.
+    type Four: DeserializeOwned + Into<Self>;
+}
+
+#[derive(Deserialize)]
+pub(super) struct RecordMoreFour {
+    since: Option<Time>,
+    rounds: u32,
+    series: u32,
+    edited: bool,
+    by_hand: bool,
+}
+
+impl From<RecordMoreFour> for RecordMore {
+    fn from(four: RecordMoreFour) -> Self {
+        let RecordMoreFour { since, rounds, series, edited, by_hand } = four;
+        Self { since, rounds, series, edited, by_hand, ..Self::default() }
+    }
+}
+
+/// Rows of steps with their places, as the form 4 has them.
+fn grown(steps: Vec<(usize, RecordMoreFour)>) -> Vec<(usize, Box<RecordMore>)> {
+    steps.into_iter().map(|(place, more)| (place, Box::new(more.into()))).collect()
+}
+
+#[derive(Deserialize)]
+pub(super) struct MoreFour {
+    head: Option<Box<HeadMore>>,
+    steps: Vec<(usize, RecordMoreFour)>,
+}
+
+impl From<MoreFour> for More {
+    fn from(four: MoreFour) -> Self {
+        Self { head: four.head, steps: grown(four.steps) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -34,12 +69,12 @@ impl From<HeadMoreThree> for HeadMore {
 #[derive(Deserialize)]
 pub(super) struct MoreThree {
     head: Option<HeadMoreThree>,
-    steps: Vec<(usize, Box<RecordMore>)>,
+    steps: Vec<(usize, RecordMoreFour)>,
 }
 
 impl From<MoreThree> for More {
     fn from(three: MoreThree) -> Self {
-        Self { head: three.head.map(|head| Box::new(head.into())), steps: three.steps }
+        Self { head: three.head.map(|head| Box::new(head.into())), steps: grown(three.steps) }
     }
 }
 
@@ -87,16 +122,19 @@ impl From<MoreTwo> for More {
 impl Grown for HeadMore {
     type Two = HeadMoreTwo;
     type Three = HeadMoreThree;
+    type Four = Self;
 }
 
 impl Grown for RecordMore {
     type Two = RecordMoreTwo;
-    type Three = Self;
+    type Three = RecordMoreFour;
+    type Four = RecordMoreFour;
 }
 
 impl Grown for More {
     type Two = MoreTwo;
     type Three = MoreThree;
+    type Four = MoreFour;
 }
 
 #[cfg(test)]
@@ -122,6 +160,24 @@ mod tests {
             open: 2,
             more: None,
         }
+    }
+
+    /// As it was packed before services could answer later.
+    #[test]
+    fn what_was_packed_without_callbacks_is_read() {
+        let anew = RecordMore { since: Some(time(3)), series: 2, by_hand: true, ..RecordMore::default() };
+        let grown = Record { more: Some(Box::new(anew)), ..Record::default() };
+        let more = (Some(time(3)), 0_u32, 2_u32, false, true);
+        let pack = |value: Vec<u8>, more: Vec<u8>| [vec![4], value, more].concat();
+        let record = postcard::to_stdvec(&Record::default()).unwrap();
+        let packed = pack(record, postcard::to_stdvec(&more).unwrap());
+        assert_eq!(unpack_record(&packed).unwrap(), grown);
+        let change = postcard::to_stdvec(&(None::<Head>, vec![(StepId::at(4), Record::default())])).unwrap();
+        let more = postcard::to_stdvec(&(None::<HeadMore>, vec![(0_usize, more)])).unwrap();
+        assert_eq!(unpack_change(&pack(change, more)).unwrap().steps, [(StepId::at(4), grown)]);
+        let packed =
+            pack(postcard::to_stdvec(&head()).unwrap(), postcard::to_stdvec(&HeadMore::default()).unwrap());
+        assert_eq!(unpack_head(&packed).unwrap().state, TaskState::Waiting);
     }
 
     /// As it was packed before there were lists.

@@ -124,3 +124,21 @@ pub async fn entries_come_newest_first<H: Harness>(harness: &H) {
     let refused = store.0.log(vec![long]).await;
     assert_eq!(refused.map_err(|error| error.kind()), Err(crate::Kind::TooLarge));
 }
+
+/// It is about a breaker, a schedule, a workflow: nothing else is stored with it.
+pub async fn an_entry_that_is_about_no_task_is_stored_once_and_never_changes<H: Harness>(harness: &H) {
+    let store = Tried(harness.store());
+    harness.advance(s(5));
+    let (first, now) = (entry(71, None), store.now().await);
+    ok(store.0.log(vec![first.clone()]).await);
+    harness.advance(s(5));
+    let other = Audit { by: Arc::from("bob"), why: Arc::from(""), ..first.clone() };
+    ok(store.0.log(vec![other, entry(73, None)]).await);
+    let Some(found) = ok(store.0.audited(AuditId::from_u128(71)).await) else { panic!("it is gone") };
+    assert_eq!((found.at, found.audit), (now, first));
+    assert_eq!(store.audits(None, None, 9).await, [73, 71]);
+    assert_eq!(store.audits(Some(1), None, 9).await, [0_u128; 0], "it is no task's");
+    let nameless = Audit { by: Arc::from(""), why: Arc::from(""), ..entry(75, None) };
+    ok(store.0.log(vec![nameless.clone()]).await);
+    assert_eq!(ok(store.0.audited(nameless.id).await).map(|found| found.audit), Some(nameless));
+}

@@ -76,7 +76,8 @@ macro_rules! conformance {
             mail_of_a_write_is_posted_with_it_or_not_at_all);
         $crate::conformance_of!($harness; audit: what_an_operator_asks_reaches_a_task_at_rest,
             what_a_dead_node_was_asked_is_claimed_by_others, under_one_id_it_is_asked_once,
-            an_entry_is_stored_with_its_write_or_not_at_all, entries_come_newest_first);
+            an_entry_is_stored_with_its_write_or_not_at_all, entries_come_newest_first,
+            an_entry_that_is_about_no_task_is_stored_once_and_never_changes);
         $crate::conformance_of!($harness; bulk: a_bulk_is_written_by_who_has_read_it_last);
         $crate::conformance_of!($harness; list: all_that_match_are_found_newest_first,
             a_filter_leaves_out_what_it_says, tasks_are_found_by_their_labels);
@@ -275,7 +276,7 @@ impl<S: Store> Tried<'_, S> {
     /// Brings a claimed task to where its first step runs.
     pub(crate) async fn start(&self, stored: &mut Stored) {
         self.follow(stored, &Event::Claimed).await;
-        self.follow(stored, &Event::Granted { step: first() }).await;
+        self.follow(stored, &Event::granted(first())).await;
     }
 }
 

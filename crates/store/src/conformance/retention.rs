@@ -29,7 +29,7 @@ impl<S: Store> Tried<'_, S> {
     pub(crate) async fn complete(&self, stored: &mut Stored) {
         self.follow(stored, &Event::Claimed).await;
         for step in [StepId::at(0), StepId::at(1)] {
-            self.follow(stored, &Event::Granted { step }).await;
+            self.follow(stored, &Event::granted(step)).await;
             let answered = Event::Answered { step, attempt: 1, answer: Answer::Completed };
             self.follow(stored, &answered).await;
         }
@@ -138,7 +138,7 @@ pub async fn what_is_open_or_has_failed_is_kept<H: Harness>(harness: &H) {
     };
     for event in [
         Event::Claimed,
-        Event::Granted { step: first() },
+        Event::granted(first()),
         Event::Answered { step: first(), attempt: 1, answer: Answer::Failed(failure) },
     ] {
         task.apply(&decide(&definition, &task, &event, now));

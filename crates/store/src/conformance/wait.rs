@@ -49,9 +49,9 @@ pub async fn signals_that_are_kept_and_rounds_are_stored<H: Harness>(harness: &H
     let events = [
         Event::Claimed,
         signal,
-        Event::Granted { step: poll },
+        Event::granted(poll),
         Event::Answered { step: poll, attempt: 1, answer },
-        Event::Granted { step: first() },
+        Event::granted(first()),
         Event::Answered { step: first(), attempt: 1, answer: Answer::Completed },
     ];
     for event in events {

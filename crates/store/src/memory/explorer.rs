@@ -220,7 +220,7 @@ impl World {
         let record = task.step(step());
         let event = match (record.undo, record.state) {
             _ if task.state() == steadfast_engine::TaskState::Pending => Event::Claimed,
-            (UndoState::Ready, _) | (UndoState::None, StepState::Ready) => Event::Granted { step: step() },
+            (UndoState::Ready, _) | (UndoState::None, StepState::Ready) => Event::granted(step()),
             (UndoState::Waiting, _) | (UndoState::None, StepState::Waiting) => Event::Due { step: step() },
             _ => return None,
         };

@@ -50,6 +50,9 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
         }
         (UndoState::None, StepState::Pending) => "not its turn",
         (UndoState::None, StepState::Ready | StepState::Parked) => "ready, or parked",
+        (UndoState::None, StepState::Running) if task.awaits_callback(definition, step) => {
+            "taken on by its service"
+        }
         (UndoState::None, StepState::Running) => "running",
         (UndoState::None, StepState::Waiting) if waits => "waits by its definition",
         (UndoState::None, StepState::Waiting) if fans_out => "waits for its items",
@@ -63,10 +66,11 @@ fn step_situation(definition: &Definition, task: &Task, step: StepId) -> &'stati
     }
 }
 
-const STEP_SITUATIONS: [&str; 17] = [
+const STEP_SITUATIONS: [&str; 18] = [
     "not its turn",
     "ready, or parked",
     "running",
+    "taken on by its service",
     "waits for its next attempt",
     "waits by its definition",
     "waits for its items",

@@ -259,7 +259,7 @@ fn a_step_that_may_have_asked_for_a_task_is_not_skipped() {
     let b = run.id("b");
     run.event(&Event::Listed { step: b, items: 2 });
     for number in [0, 1] {
-        run.event(&Event::Granted { step: StepId::of_item(number) });
+        run.event(&Event::granted(StepId::of_item(number)));
     }
     run.event(&Event::Answered { step: StepId::of_item(1), attempt: 1, answer: Answer::NotYet });
     let refused = Failure { kind: Arc::from("undone"), calls: 1, effect: Effect::Refused, again: None };
@@ -368,7 +368,7 @@ fn what_waits_for_no_other_task_is_left_alone_when_somebody_takes_the_task_up() 
     let mut run = Run::new(workflow([broken, step("y"), list]));
     let b = run.id("b");
     run.event(&Event::Listed { step: b, items: 2 });
-    run.event(&Event::Granted { step: StepId::of_item(0) });
+    run.event(&Event::granted(StepId::of_item(0)));
     run.event(&Event::Answered { step: StepId::of_item(0), attempt: 1, answer: Answer::NotYet });
     run.start("y");
     run.fail("y", Effect::None, Some(run.now + s(60)));
@@ -462,7 +462,7 @@ fn items_ask_for_tasks_of_their_own() {
     assert_eq!(run.ignored(&Event::Woken { step: b }), Ignored::NotNow, "its items are woken");
     let item = StepId::of_item;
     for number in [0, 1] {
-        let plan = run.event(&Event::Granted { step: item(number) });
+        let plan = run.event(&Event::granted(item(number)));
         assert_eq!(plan.dispatches()[0].round, 0);
         let attempt = run.task.step(item(number)).attempt;
         run.event(&Event::Answered { step: item(number), attempt, answer: Answer::NotYet });
@@ -472,7 +472,7 @@ fn items_ask_for_tasks_of_their_own() {
     assert_eq!(run.ignored(&asked(skip)), Ignored::ChildGoesOn);
     let plan = run.event(&Event::Woken { step: item(1) });
     assert_eq!(permits(&plan), [item(1)]);
-    run.event(&Event::Granted { step: item(1) });
+    run.event(&Event::granted(item(1)));
     let attempt = run.task.step(item(1)).attempt;
     let plan = run.event(&Event::Answered { step: item(1), attempt, answer: Answer::Completed });
     assert_eq!(permits(&plan), [item(2)]);

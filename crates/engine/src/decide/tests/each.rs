@@ -20,7 +20,7 @@ fn item(number: u16) -> StepId {
 
 impl Run {
     fn grant(&mut self, step: StepId) -> Dispatch {
-        let plan = self.event(&Event::Granted { step });
+        let plan = self.event(&Event::granted(step));
         assert_eq!(plan.dispatches().len(), 1, "{step}: {plan:?}");
         plan.dispatches()[0].clone()
     }
@@ -91,7 +91,7 @@ fn each_list_begins_at_a_whole_hundred_and_items_know_their_place() {
     let fan = *run.task.head().fan_of(item(101)).unwrap();
     assert_eq!((fan.step, fan.place_of(item(101))), (run.id("b"), Some(1)));
     assert_eq!(run.task.head().fan_of(item(3)), None);
-    assert_eq!(run.ignored(&Event::Granted { step: item(3) }), Ignored::NoSuchStep);
+    assert_eq!(run.ignored(&Event::granted(item(3))), Ignored::NoSuchStep);
     assert_eq!((item(101).item(), run.id("b").item()), (Some(101), None));
     assert_eq!((StepId::of_list(99), StepId::of_list(100)), (StepId::of_list(0), StepId::of_list(199)));
     let places = [item(0), item(19_999), StepId::of_progress(item(0)), StepId::of_progress(item(19_999))];

@@ -36,7 +36,7 @@ fn a_list_goes_no_further_in_a_task_that_ends() {
     let mut run = Run::new(workflow([step("a").each(each), step("b")]));
     let a = run.id("a");
     run.event(&Event::Listed { step: a, items: 3 });
-    run.event(&Event::Granted { step: StepId::of_item(0) });
+    run.event(&Event::granted(StepId::of_item(0)));
     run.start("b");
     run.event(&run.cancel());
     run.event(&Event::Answered { step: StepId::of_item(0), attempt: 1, answer: Answer::Completed });
@@ -162,8 +162,7 @@ fn since_when_is_part_of_what_is_told() {
 fn a_step_behind_the_last_is_none() {
     let mut run = Run::new(workflow([step("a")]));
     let behind = StepId::at(1);
-    for event in [Event::Granted { step: behind }, Event::Due { step: behind }, Event::Woken { step: behind }]
-    {
+    for event in [Event::granted(behind), Event::Due { step: behind }, Event::Woken { step: behind }] {
         assert_eq!(run.ignored(&event), Ignored::NoSuchStep);
     }
 }

@@ -1,6 +1,7 @@
 //! The rules: stories told step by step, and thousands of random ones.
 
 mod actions;
+mod callback;
 mod child;
 mod each;
 mod fine;
@@ -99,7 +100,7 @@ impl Run {
     /// Grants what wants to run.
     fn start(&mut self, name: &str) -> Dispatch {
         let step = self.id(name);
-        let plan = self.event(&Event::Granted { step });
+        let plan = self.event(&Event::granted(step));
         assert_eq!(plan.dispatches().len(), 1, "{name}: {plan:?}");
         plan.dispatches()[0].clone()
     }

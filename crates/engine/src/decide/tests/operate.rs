@@ -174,7 +174,7 @@ fn nothing_begins_while_a_task_is_paused_and_its_deadline_stands_still() {
         (&[][..], StepState::Ready, TaskState::Paused)
     );
     let b = run.id("b");
-    assert_eq!(run.ignored(&Event::Granted { step: b }), Ignored::Paused);
+    assert_eq!(run.ignored(&Event::granted(b)), Ignored::Paused);
     run.pass(s(1_000));
     assert_eq!(run.ignored(&Event::DeadlinePassed), Ignored::NotDue);
     assert_eq!(run.ignored(&Event::Claimed), Ignored::Paused);

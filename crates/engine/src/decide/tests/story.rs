@@ -46,7 +46,7 @@ fn a_join_waits_for_all_of_its_branches() {
     run.start("c");
     let plan = run.complete("c");
     assert!(run.wants(&plan).is_empty());
-    assert_eq!(run.ignored(&Event::Granted { step: run.id("d") }), Ignored::NotNow);
+    assert_eq!(run.ignored(&Event::granted(run.id("d"))), Ignored::NotNow);
     let plan = run.complete("b");
     assert_eq!(run.wants(&plan), ["d"]);
 }
@@ -101,7 +101,7 @@ fn a_refused_step_is_parked_and_costs_no_attempt() {
     assert_eq!((run.state("a"), run.task.state()), (StepState::Parked, TaskState::Waiting));
     let record = run.task.step(a);
     assert_eq!((record.attempt, record.failures, &record.blocked_on), (0, 0, &Some(Block::Breaker)));
-    assert_eq!(run.ignored(&Event::Granted { step: a }), Ignored::NotNow);
+    assert_eq!(run.ignored(&Event::granted(a)), Ignored::NotNow);
     assert_eq!(run.ignored(&Event::Due { step: a }), Ignored::NotDue);
     run.pass(s(5));
     let plan = run.event(&Event::Due { step: a });
@@ -163,7 +163,7 @@ fn no_attempt_runs_beyond_the_deadline_and_none_begins_after_it() {
     run.pass(s(6));
     run.complete("a");
     run.pass(s(1));
-    assert_eq!(run.ignored(&Event::Granted { step: run.id("b") }), Ignored::NotNow);
+    assert_eq!(run.ignored(&Event::granted(run.id("b"))), Ignored::NotNow);
     run.event(&Event::DeadlinePassed);
     assert_eq!((run.task.state(), run.cause()), (TaskState::Undoing, Some(&Cause::Deadline)));
     assert_eq!(run.state("b"), StepState::Skipped);
@@ -292,7 +292,7 @@ fn what_is_parked_without_a_time_goes_on_when_its_service_lets_it_go() {
     // A task that ends meanwhile does not begin it.
     run.event(&run.answer("a", Answer::NotMade { block: Block::Breaker, until: None }));
     run.event(&Event::Cancelled { cause: run.why() });
-    assert_eq!(run.ignored(&Event::Granted { step: a }), Ignored::Ended);
+    assert_eq!(run.ignored(&Event::granted(a)), Ignored::Ended);
     assert_eq!(run.ignored(&refused), Ignored::Ended);
 }
 

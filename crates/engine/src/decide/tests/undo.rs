@@ -10,7 +10,7 @@ fn what_was_done_is_undone_in_reverse_order() {
     let plan = run.break_down("c");
     assert_eq!((run.task.state(), run.wants(&plan)), (TaskState::Undoing, vec!["b"]));
     assert_eq!((run.state("a"), run.undo_state("a")), (StepState::Completed, UndoState::Pending));
-    assert_eq!(run.ignored(&Event::Granted { step: run.id("a") }), Ignored::NotNow);
+    assert_eq!(run.ignored(&Event::granted(run.id("a"))), Ignored::NotNow);
     let dispatch = run.start("b");
     assert!(dispatch.undo);
     assert_eq!(dispatch.attempt, 2, "attempts count over step and undo");

@@ -22,7 +22,7 @@ fn a_step_waits_for_its_time_and_calls_nothing() {
     assert!(plan.asks().is_empty() && plan.dispatches().is_empty());
     assert_eq!((run.state("rest"), run.task.state()), (StepState::Waiting, TaskState::Waiting));
     assert_eq!(run.task.step(rest).not_before, Some(run.now + s(60)));
-    for event in [Event::Granted { step: rest }, Event::Released { step: rest }] {
+    for event in [Event::granted(rest), Event::Released { step: rest }] {
         assert_eq!(run.ignored(&event), Ignored::NotNow);
     }
     run.pass(s(59));

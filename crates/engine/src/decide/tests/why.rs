@@ -25,7 +25,7 @@ pub(super) fn check(definition: &Definition, task: &Task, now: Time) {
     steps.dedup();
     assert_eq!(steps.len(), why.held.len(), "{told}");
     let busy = |what: fn(&On) -> bool| why.held.iter().filter(|held| what(&held.on)).count();
-    let runs = busy(|on| matches!(on, On::Attempt { .. }));
+    let runs = busy(|on| matches!(on, On::Attempt { .. } | On::Callback { .. }));
     assert_eq!(runs, task.head().running as usize, "{told}");
     let ending = task.head().ending.as_ref();
     if ending.is_none_or(|ending| ending.drained && ending.end == End::Undo) {
@@ -70,7 +70,7 @@ impl Kept {
 
     fn granted(&mut self, seconds: u64, name: &str) {
         let step = self.run.id(name);
-        self.after(seconds, &Event::Granted { step });
+        self.after(seconds, &Event::granted(step));
     }
 
     fn answered(&mut self, seconds: u64, name: &str, answer: Answer) {

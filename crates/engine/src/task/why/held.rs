@@ -99,6 +99,10 @@ impl Asking<'_> {
             (UndoState::Waiting, _) | (UndoState::None, StepState::Waiting) if fans_out => {
                 (self.items(id, undo), Change::Items)
             }
+            (UndoState::None, StepState::Running) if self.task.awaits_callback(self.definition, id) => {
+                let number = record.attempt;
+                (On::Callback { number, round: round(record) }, Change::Callback)
+            }
             (UndoState::Running, _) | (UndoState::None, StepState::Running) => {
                 (attempt(step, record, undo), Change::Answer)
             }
@@ -233,8 +237,13 @@ fn child(step: &Step) -> (On, Change) {
 }
 
 fn attempt(step: &Step, record: &Record, undo: bool) -> On {
-    let round = (record.rounds() > 0 && !undo).then(|| record.rounds() + 1);
+    let round = round(record).filter(|_| !undo);
     On::Attempt { number: record.attempt, round, heartbeat: step.heartbeat().filter(|_| !undo) }
+}
+
+/// Which round it is, of a step that is repeated.
+fn round(record: &Record) -> Option<u32> {
+    (record.rounds() > 0).then(|| record.rounds() + 1)
 }
 
 fn parked(record: &Record) -> (On, Change) {

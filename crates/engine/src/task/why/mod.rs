@@ -98,6 +98,13 @@ pub enum On {
         /// How often it has to be heard of.
         heartbeat: Option<Duration>,
     },
+    /// A callback of its service, which has taken the work on.
+    Callback {
+        /// The attempt's number.
+        number: u32,
+        /// The round of a step that is repeated, from 1.
+        round: Option<u32>,
+    },
     /// Its items.
     Items {
         /// How many are done, or, of an undo, are undone or need not be.
@@ -176,6 +183,8 @@ pub enum Change {
     Time,
     /// The attempt answers.
     Answer,
+    /// The service calls back.
+    Callback,
     /// Somebody sends this signal.
     Signal(String),
     /// The service has room.

@@ -115,6 +115,14 @@ impl Held {
                 "an attempt has not answered in time; the supervisor sees to it".to_owned()
             }
             On::Attempt { .. } => self.attempt(secs, since.as_deref()),
+            On::Callback { .. } if self.until.is_some_and(|time| time <= now) => {
+                "its service has not called back in time; the supervisor sees to it".to_owned()
+            }
+            On::Callback { round, .. } => format!(
+                "{}its service has taken it on and is to call back: it waits{}, and for {secs} s more at most",
+                round.map_or(String::new(), |round| format!("round {round}: ")),
+                since_or("")
+            ),
             On::Items { done, failed, busy, count } => {
                 let what = if self.undo { "undone" } else { "done" };
                 let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };

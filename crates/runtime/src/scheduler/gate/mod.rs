@@ -43,7 +43,7 @@ const SOON: Duration = Duration::from_millis(10);
 const STAYS: Duration = Duration::from_millis(100);
 /// What a call of a ramp has to have left beyond what calls take: a disk or a machine that stands still for a moment must not make
 /// it one in vain. Where more wait than can be served, another one has the turn, so that nothing is lost by it.
-const SPARE: Duration = Duration::from_millis(50);
+const SPARE: Duration = Duration::from_millis(25);
 
 /// What a step is told that wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,6 +43,9 @@ pub(super) fn random_workflow(rng: &mut fastrand::Rng) -> Definition {
                 _ => step.undo(s(10)).undo_when_unknown(),
             };
         }
+        if rng.u8(0..4) == 0 && step.wait().is_none() && !asks {
+            step = step.callback(s(rng.u64(1..60)));
+        }
         if rng.u8(0..6) == 0 && step.wait().is_none() && !asks {
             step = step.not_idempotent();
         }

@@ -56,6 +56,7 @@ fn a_thousand_random_workflows_end_as_a_whole_or_with_a_reason() {
             "released",
             "due",
             "answered",
+            "called back",
             "timed out",
             "owner died",
             "cut off",
@@ -91,12 +92,28 @@ fn any_event_in_any_state_is_followed_or_ignored_and_the_rows_stay_sound() {
             let effect = [Effect::None, Effect::Possible, Effect::Refused][rng.usize(0..3)];
             let again = rng.bool().then(|| world.run.now + s(rng.u64(0..60)));
             let failure = Failure { kind: Arc::from("x"), calls: rng.u32(0..3), effect, again };
-            let event = match rng.u8(0..28) {
+            let open = world.run.task.step(step).callback().open.unwrap_or_default();
+            let event = match rng.u8(0..31) {
+                28 => Event::Answered { step, attempt, answer: Answer::Later { calls: rng.u32(0..3) } },
+                29 => Event::CalledBack {
+                    step,
+                    token: open,
+                    said: 1,
+                    at: world.run.now,
+                    answer: Answer::Failed(failure),
+                },
+                30 => Event::CalledBack {
+                    step,
+                    token: open,
+                    said: 2,
+                    at: world.run.now,
+                    answer: Answer::Completed,
+                },
                 27 => Event::Woken { step },
                 22..=25 => asked(operate::any_action(&mut rng, step, world.run.now)),
                 0 => Event::Claimed,
                 1 => Event::Judged { step, holds: rng.bool() },
-                2..=4 => Event::Granted { step },
+                2..=4 => Event::Granted { step, token: Token::from_u128(rng.u128(..)) },
                 5 => Event::Refused { step, block: Block::Limit, until: again },
                 6 => Event::Released { step },
                 7 => Event::Due { step },

@@ -39,6 +39,8 @@ pub(in super::super) struct World {
     agents: Vec<Attempted>,
     /// Answers that were given, and may come again.
     old: Vec<Event>,
+    /// What services are to call back with, or may say again.
+    callbacks: Vec<(StepId, Token, Answer)>,
     asks: Vec<Ask>,
     /// What signals said, by the place at which it is stored: their numbers.
     pub(super) said: BTreeMap<StepId, u64>,
@@ -60,6 +62,7 @@ fn name_of(event: &Event) -> &'static str {
         Event::Released { .. } => "released",
         Event::Due { .. } => "due",
         Event::Answered { .. } => "answered",
+        Event::CalledBack { .. } => "called back",
         Event::TimedOut { .. } => "timed out",
         Event::OwnerDied { .. } => "owner died",
         Event::CutOff { .. } => "cut off",
@@ -86,8 +89,22 @@ impl World {
         let books = BTreeMap::new();
         let run = Run { definition, task, now };
         let (agents, old, asks, seen) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        let (said, sent, counted) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        Self { run, rng, books, tick: 0, agents, old, asks, said, sent, counted, faults: true, seen }
+        let (said, sent, counted, callbacks) = (BTreeMap::new(), Vec::new(), BTreeSet::new(), Vec::new());
+        Self {
+            run,
+            rng,
+            books,
+            tick: 0,
+            agents,
+            old,
+            callbacks,
+            asks,
+            said,
+            sent,
+            counted,
+            faults: true,
+            seen,
+        }
     }
 
     pub(in super::super) fn event(&mut self, event: &Event) -> Plan {
@@ -139,6 +156,27 @@ impl World {
         }
     }
 
+    /// A service calls back that has taken work on, or says again what it has said.
+    fn a_service_calls_back(&mut self) {
+        if self.callbacks.is_empty() {
+            return;
+        }
+        let nth = self.rng.usize(0..self.callbacks.len());
+        let (step, token, answer) = match self.chance(3) {
+            true => self.callbacks[nth].clone(),
+            false => self.callbacks.swap_remove(nth),
+        };
+        let said = u64::from(matches!(answer, Answer::Failed(_)));
+        let event = Event::CalledBack { step, token, said, at: self.run.now, answer };
+        let open = self.run.task.takes_callback(&self.run.definition, step, (token, said), self.run.now);
+        let plan = self.event(&event);
+        assert_eq!(plan.ignored().is_none(), open.is_ok(), "{open:?}: {plan:?}");
+        if open.is_ok() {
+            let again = self.run.task.takes_callback(&self.run.definition, step, (token, said), self.run.now);
+            assert_eq!(again, Err(NotCounted::Doubled));
+        }
+    }
+
     fn chance(&mut self, of: u8) -> bool {
         self.faults && self.rng.u8(0..of) == 0
     }
@@ -159,6 +197,9 @@ impl World {
         }
         if self.rng.u8(0..8) == 0 {
             return self.a_child_ends();
+        }
+        if self.rng.u8(0..8) == 0 {
+            return self.a_service_calls_back();
         }
         if self.chance(40) {
             return self.owner_dies();
@@ -198,7 +239,9 @@ impl World {
                 let until = self.rng.bool().then(|| self.run.now + s(self.rng.u64(1..20)));
                 Event::Refused { step, block: Block::Breaker, until }
             }
-            Ask::Permit(step) => Event::Granted { step },
+            Ask::Permit(step) => {
+                Event::Granted { step, token: Token::from_u128(u128::from(self.rng.u64(..))) }
+            }
             Ask::Until(step) if self.chance(12) => Event::Unjudged { step, why: Arc::from("no such field") },
             Ask::Until(step) => Event::Until { step, at: self.run.now + s(self.rng.u64(0..30)) },
             Ask::List(step) if self.chance(12) => Event::Unjudged { step, why: Arc::from("no such field") },
@@ -265,6 +308,16 @@ impl World {
             _ if self.rules(step).asks_for().is_some() && self.rng.bool() => Answer::NotYet,
             _ => Answer::Completed,
         };
+        let answer = match self.run.task.step(step).callback().open.filter(|_| !undo && self.rng.bool()) {
+            Some(token) if outcome == 1 || (4..10).contains(&outcome) => {
+                self.callbacks.push((step, token, answer));
+                if self.rng.u8(0..4) == 0 {
+                    self.a_service_calls_back();
+                }
+                Answer::Later { calls: 1 }
+            }
+            _ => answer,
+        };
         let event = Event::Answered { step, attempt, answer };
         self.old.push(event.clone());
         // Its answer may be late, and an agent that is late sends none, usually.
@@ -292,7 +345,17 @@ impl World {
     /// The process dies with its agents, or is shut down; the next owner finds what ran, and goes on.
     fn owner_dies(&mut self) {
         self.asks.clear();
-        let (ran, dies) = (std::mem::take(&mut self.agents), self.rng.bool());
+        let (mut ran, dies) = (std::mem::take(&mut self.agents), self.rng.bool());
+        // Whoever comes next takes what runs for dead, also what a service has taken on.
+        let awaits = |(id, _): &(StepId, &Record)| self.run.task.awaits_callback(&self.run.definition, *id);
+        let awaited = self.run.task.rows().filter(awaits);
+        let complete_by = self.run.now;
+        ran.extend(awaited.map(|(step, record)| Attempted {
+            step,
+            attempt: record.attempt,
+            undo: false,
+            complete_by,
+        }));
         for Attempted { step, attempt, .. } in ran {
             self.event(&match dies {
                 true => Event::OwnerDied { step, attempt },
