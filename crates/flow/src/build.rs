@@ -19,7 +19,7 @@ use crate::expression::names::Reads;
 use crate::expression::node::Variable;
 use crate::expression::{Budget, Variables, name};
 use crate::file::misfits;
-use crate::handler::{Caller, not_called};
+use crate::handler::{Caller, later, not_called};
 use crate::model::{Asks, Calls, Does, Flow, List, Named, Plan};
 use crate::read::definition;
 use crate::scope::{Fans, of_known, of_work};
@@ -114,6 +114,7 @@ impl Builder<'_> {
         if calls.undo.is_some() {
             code.undo = Some(caller(true));
         }
+        code.later = calls.accepted.as_ref().map(|_| later(calls, &plan.name, &self.fans));
         code.done = calls.until.clone().map(done);
         code.list = calls.each.as_ref().map(|each| self.list(each));
         Some((code, service))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_resilience::{Attempt, IdempotencyKey};
-use steadfast_runtime::Fault;
+use steadfast_runtime::{CallbackId, Fault, Trace};
 use steadfast_store::TaskId;
 
 /// What an agent gives: the service's answer, or how the call failed.
@@ -22,6 +22,12 @@ pub type Calling = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send>>;
 pub trait Agent: Send + Sync {
     /// Makes it.
     fn call(&self, call: Call) -> Calling;
+
+    /// The URL that ends with this, at which a service may answer later; `None` where nobody would hear it.
+    fn callback_url(&self, end: &CallbackId) -> Option<String> {
+        let _ = end;
+        None
+    }
 }
 
 /// A call that a step, or its undo, asks for.
@@ -59,6 +65,8 @@ pub struct Call {
     pub number: u32,
     /// Where the service may answer later, for steps that wait for that.
     pub callback: Option<String>,
+    /// The trace that the task belongs to.
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// Without headers and body: they are the business of the two who talk.

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadfast_resilience::{Attempt, Kind, Verdict};
-use steadfast_runtime::{Answered, Fault, Handler, Work};
+use steadfast_runtime::{Answered, Fault, Handler, Later, Work};
 use steadfast_store::Payload;
 
 use crate::call::{Agent, Call, Reply};
+use crate::code::Code;
 use crate::expression::Budget;
 use crate::expression::node::Variable;
 use crate::model::Calls;
 use crate::request::Request;
-use crate::scope::{Fans, of_reply, of_work};
+use crate::scope::{Fans, of_call, of_reply, of_work};
 use crate::template::Goes;
 
 /// The kind of an expression that failed before anything was called.
@@ -21,6 +22,7 @@ pub(crate) const BAD_EXPRESSION: Kind = Kind::new("bad-expression");
 const BAD_OUTPUT: Kind = Kind::new("bad-output");
 
 /// Calls a service, or undoes what was called.
+#[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) calls: Arc<Calls>,
@@ -42,7 +44,9 @@ impl Caller {
 
     fn prepared(&self, work: &Work, attempt: Attempt) -> Result<Call, String> {
         let request = self.request();
-        let rendered = request.render(&of_work(&request.reads, work, &self.step, &self.fans)?)?;
+        let callback = self.callback(work)?;
+        let of = (&*self.step, callback.as_deref());
+        let rendered = request.render(&of_call(&request.reads, work, of, &self.fans)?)?;
         Ok(Call {
             service: Arc::clone(&self.service),
             operation: Arc::clone(&self.operation),
@@ -58,8 +62,27 @@ impl Caller {
             undo: self.undo,
             attempt,
             number: work.number,
-            callback: None,
+            callback,
+            trace: work.trace.clone(),
         })
+    }
+
+    /// Where the service may answer later, if it may.
+    fn callback(&self, work: &Work) -> Result<Option<String>, String> {
+        let Some(id) = work.callback.filter(|_| self.calls.accepted.is_some()) else { return Ok(None) };
+        let url = self.agent.callback_url(&id);
+        url.map(Some).ok_or_else(|| {
+            format!(
+                "{}: this program has no address at which services could call back",
+                Code::FailedExpression
+            )
+        })
+    }
+
+    /// Whether the service has said that it will call back.
+    fn answers_later(&self, work: &Work, reply: &Reply) -> bool {
+        let accepted = self.calls.accepted.as_ref().filter(|_| work.callback.is_some());
+        accepted.is_some_and(|accepted| accepted.includes(reply.status))
     }
 }
 
@@ -73,10 +96,25 @@ impl Handler for Caller {
         if self.undo {
             return Box::pin(async move { called.await.map(|_| Payload::from(&b"null"[..])) });
         }
-        let (calls, work) = (Arc::clone(&self.calls), Arc::clone(work));
-        let (step, fans) = (Arc::clone(&self.step), Arc::clone(&self.fans));
-        Box::pin(async move { output(&calls, &work, &step, &fans, called.await?).map_err(unkept) })
+        let (this, work) = (self.clone(), Arc::clone(work));
+        Box::pin(async move {
+            let reply = called.await?;
+            match this.answers_later(&work, &reply) {
+                true => Ok(Payload::from(&b""[..])),
+                false => output(&this.calls, &work, &this.step, &this.fans, reply).map_err(unkept),
+            }
+        })
     }
+}
+
+/// What a step gives, from what its service said when it called back.
+pub(crate) fn later(calls: &Arc<Calls>, step: &Arc<str>, fans: &Fans) -> Later {
+    let (calls, step, fans) = (Arc::clone(calls), Arc::clone(step), Arc::clone(fans));
+    Arc::new(move |work: &Arc<Work>, said: &Payload| {
+        let body = serde_json::from_slice(said).map_err(|error| format!("it is no JSON: {error}"))?;
+        let reply = Reply { status: 200, headers: Vec::new(), body };
+        output(&calls, work, &step, &fans, reply)
+    })
 }
 
 /// The output of a step, from what its service has answered.

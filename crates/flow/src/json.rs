@@ -56,7 +56,7 @@ fn shaped(node: &Node, shape: Shape, same: bool) -> Json {
                 if same && key.name == "description" {
                     continue;
                 }
-                let is_list = same && matches!(key.name.as_str(), "after" | "expect");
+                let is_list = same && matches!(key.name.as_str(), "after" | "expect" | "accepted");
                 let value = match &value.value {
                     Value::List(_) => shaped(value, field.shape, same),
                     _ if is_list => Json::Array(vec![shaped(value, field.shape, same)]),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use steadfast_engine::Step;
 use steadfast_form::Place;
 
+use crate::call::Expect;
 use crate::expression::names::Reads;
 use crate::request::Request;
 use crate::template::{Json, Test};
@@ -68,6 +69,8 @@ pub(crate) struct Calls {
     pub(crate) service: Named,
     pub(crate) retry: Option<Named>,
     pub(crate) request: Request,
+    /// By which statuses its service says that it will call back, if it may.
+    pub(crate) accepted: Option<Expect>,
     /// `None`: the body.
     pub(crate) output: Option<(Json, Reads)>,
     pub(crate) undo: Option<Request>,

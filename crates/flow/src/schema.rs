@@ -33,6 +33,7 @@ pub fn reference() -> String {
         ("`input`", &INPUT),
         ("A step that calls a service", &CALL),
         ("`request` and `undo`", &REQUEST),
+        ("`callback`", &CALLBACK),
         ("`repeat`", &REPEAT),
         ("`recovery` and `undo_recovery`", &RECOVERY),
         ("A step that waits for a time: `wait`", &WAIT),
@@ -67,7 +68,7 @@ fn known_in(variable: Variable) -> &'static str {
         Variable::Index => "as `item`: its place in the list, from 0",
         Variable::Response => "`output`: what the service answered",
         Variable::Step => {
-            "`request`, `output`, `undo` and `input`; `step.key` is the step's own also in its undo"
+            "`request`, `output`, `undo` and `input`; `step.key` is the step's own also in its undo; `step.callback` in the `request` of a step with `callback`"
         }
         Variable::Task => "`request`, `output`, `undo` and `input`",
     }
@@ -220,6 +221,12 @@ pub(crate) static CALL: Section = Section {
         AT_A_TIME,
         TOLERATE,
         field("repeat", Table(&REPEAT), "", "Makes it again and again until it is done."),
+        field(
+            "callback",
+            Table(&CALLBACK),
+            "",
+            "The service may take the work on and answer later: it calls the URL `step.callback`, which is in the header `Steadfast-Callback-Url` too.",
+        ),
     ],
 };
 
@@ -265,6 +272,30 @@ pub(crate) static REQUEST: Section = Section {
             ]),
             "2xx",
             "Statuses that are a success.",
+        ),
+    ],
+};
+
+const STATUS: [Shape; 2] = [Count(100, 599), Word(&["1xx", "2xx", "3xx", "4xx", "5xx"])];
+
+/// An answer that comes later.
+pub(crate) static CALLBACK: Section = Section {
+    name: "callback",
+    doc: "The service may take the work on and answer later.",
+    presets: &[],
+    fields: &[
+        field(
+            "within",
+            LongDuration,
+            "",
+            "How long it may take to call back once it has taken the work on. Without a callback the attempt has not answered.",
+        )
+        .needed(),
+        field(
+            "accepted",
+            Either(&[STATUS[0], STATUS[1], List(&Either(&STATUS))]),
+            "202",
+            "Statuses by which the service says that it will call back. Any other one that is expected is the answer.",
         ),
     ],
 };

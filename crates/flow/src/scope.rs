@@ -43,6 +43,16 @@ fn results(known: &Known, step: StepId) -> Result<Option<Value>, String> {
 
 /// What an attempt knows beside.
 pub(crate) fn of_work(reads: &Reads, work: &Work, step: &str, fans: &Fans) -> Result<Variables, String> {
+    of_call(reads, work, (step, None), fans)
+}
+
+/// What its call knows beside: where the service may answer later.
+pub(crate) fn of_call(
+    reads: &Reads,
+    work: &Work,
+    (step, callback): (&str, Option<&str>),
+    fans: &Fans,
+) -> Result<Variables, String> {
     let mut variables = of_known(reads, &work.known, fans)?;
     if reads.has(Variable::Output) {
         let own = work.known.output(work.step).unwrap_or_default();
@@ -58,7 +68,10 @@ pub(crate) fn of_work(reads: &Reads, work: &Work, step: &str, fans: &Fans) -> Re
         // An undo finds what it undoes by the key that the step itself had.
         let key = if work.undo { work.key_of(step) } else { work.key };
         let round = work.round.saturating_add(1);
-        let own = json!({"name": step, "key": key.to_string(), "attempt": work.number, "round": round});
+        let mut own = json!({"name": step, "key": key.to_string(), "attempt": work.number, "round": round});
+        if let Some(url) = callback {
+            own["callback"] = Value::from(url);
+        }
         variables.set(Variable::Step, own);
     }
     if reads.has(Variable::Task) {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use http::Method;
 use reqwest::Request;
 use steadfast_resilience::clock::Clock;
-use steadfast_runtime::Fault;
+use steadfast_runtime::{CallbackId, Fault};
 
 use crate::answer;
 use crate::error::{Code, Error};
@@ -54,17 +54,20 @@ pub struct HttpAgent {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     targets: ArcSwap<Targets>,
     secrets: Vec<Arc<dyn Secrets>>,
     trace: Option<Trace>,
     clock: Clock,
+    /// What URLs begin with at which services may answer later.
+    callbacks: ArcSwapOption<String>,
 }
 
 impl HttpAgent {
     /// An agent without any service.
     pub fn builder() -> Builder {
-        Builder { targets: Vec::new(), secrets: Vec::new(), trace: None, clock: Clock::system() }
+        let (targets, secrets) = (Vec::new(), Vec::new());
+        Builder { targets, secrets, trace: None, clock: Clock::system(), callbacks: None }
     }
 
     /// Takes these services in place of all that it had, at once; a call that is under way ends with what it began with. A
@@ -76,6 +79,20 @@ impl HttpAgent {
         let ready = Targets::ready(targets, &self.inner.targets.load())?;
         self.inner.targets.store(Arc::new(ready));
         Ok(())
+    }
+
+    pub(crate) fn targets(&self) -> Arc<Targets> {
+        self.inner.targets.load_full()
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// What URLs begin with at which services may answer later, such as `https://me/callbacks/`; without one, no step can be
+    /// answered later. Whoever listens there hands what comes to the engine.
+    pub fn set_callbacks(&self, prefix: Option<String>) {
+        self.inner.callbacks.store(prefix.map(Arc::new));
     }
 
     /// The names of its services, in order.
@@ -98,6 +115,7 @@ pub struct Builder {
     secrets: Vec<Arc<dyn Secrets>>,
     trace: Option<Trace>,
     clock: Clock,
+    callbacks: Option<String>,
 }
 
 impl Builder {
@@ -113,9 +131,16 @@ impl Builder {
         self
     }
 
-    /// Gives the headers of the trace that a call belongs to. What cannot be sent of them is left out.
+    /// Gives the headers of the trace that a call belongs to, for programs that make spans of calls. Without it the trace that the task
+    /// came with is passed on ([`Call::trace`]). What cannot be sent of them is left out.
     pub fn trace(mut self, trace: Trace) -> Self {
         self.trace = Some(trace);
+        self
+    }
+
+    /// What URLs begin with at which services may answer later: see [`HttpAgent::set_callbacks`].
+    pub fn callbacks(mut self, prefix: impl Into<String>) -> Self {
+        self.callbacks = Some(prefix.into());
         self
     }
 
@@ -130,9 +155,10 @@ impl Builder {
     /// # Errors
     /// All that is wrong with its services.
     pub fn build(self) -> Result<HttpAgent, Error> {
-        let Self { targets, secrets, trace, clock } = self;
+        let Self { targets, secrets, trace, clock, callbacks } = self;
         let targets = Targets::ready(targets, &Targets::default())?;
-        let inner = Inner { targets: ArcSwap::from_pointee(targets), secrets, trace, clock };
+        let callbacks = ArcSwapOption::from_pointee(callbacks);
+        let inner = Inner { targets: ArcSwap::from_pointee(targets), secrets, trace, clock, callbacks };
         Ok(HttpAgent { inner: Arc::new(inner) })
     }
 }
@@ -153,9 +179,17 @@ impl Agent for HttpAgent {
             }
         })
     }
+
+    fn callback_url(&self, end: &CallbackId) -> Option<String> {
+        self.inner.callbacks.load().as_deref().map(|prefix| format!("{prefix}{end}"))
+    }
 }
 
 impl Inner {
+    pub(crate) fn secrets(&self) -> &[Arc<dyn Secrets>] {
+        &self.secrets
+    }
+
     async fn one_try(&self, target: &Ready, mut call: Call) -> Result<Reply, Fault> {
         let (request, scrub) = self.request(target, &mut call)?;
         let answered = match target.client().execute(request).await {
@@ -182,7 +216,7 @@ impl Inner {
         let url = url_of(target.base(), &call.path, &call.query)
             .map_err(|why| not_sent(Code::BadRequest, format_args!("for `{}`: {why}", call.service)))?;
         let mut vault = Vault::new(target.name(), &self.secrets, target.secrets());
-        let trace = self.trace.as_ref().map(|trace| trace(call)).unwrap_or_default();
+        let trace = self.trace.as_ref().map_or_else(|| trace_headers(call), |trace| trace(call));
         let headers = headers_of(call, target, trace, &mut vault)?;
         let mut request = Request::new(method, url);
         *request.headers_mut() = headers;
@@ -193,6 +227,18 @@ impl Inner {
         *request.timeout_mut() = Some(limit);
         Ok((request, vault.scrub()))
     }
+}
+
+/// The headers of the trace that a call belongs to, where nobody makes spans of calls: the same trace, and a span for each try. Its id is
+/// made of the try's key and numbers, so that it is another one for each.
+#[must_use]
+pub fn trace_headers(call: &Call) -> Vec<(String, String)> {
+    let Some(trace) = &call.trace else { return Vec::new() };
+    let key = call.key.member(&format!("span {}.{}", call.number, call.attempt.number()));
+    #[expect(clippy::cast_possible_truncation, reason = "half of the key is enough")]
+    let span = (key.as_u128() as u64).max(1);
+    let state = trace.state().map(|state| ("tracestate".to_owned(), state.to_owned()));
+    [("traceparent".to_owned(), trace.traceparent(span))].into_iter().chain(state).collect()
 }
 
 fn method_of(method: &str) -> Result<Method, Fault> {

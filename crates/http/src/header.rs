@@ -128,7 +128,7 @@ pub(crate) fn headers_of(
 }
 
 /// Headers as they are sent, with secrets in them.
-fn written(
+pub(crate) fn written(
     headers: &[(String, String)],
     by: Author,
     vault: &mut Vault<'_>,
@@ -172,9 +172,11 @@ fn add_ours(headers: &mut HeaderMap, call: &Call) -> Result<(), Fault> {
     ];
     for (name, value) in ours {
         if let Some(value) = value {
-            let value = HeaderValue::try_from(value).map_err(|_| {
+            let mut value = HeaderValue::try_from(value).map_err(|_| {
                 not_sent(Code::BadHeader, format_args!("what goes into `{name}` cannot be sent in a header"))
             })?;
+            // Whoever has it may answer for the step.
+            value.set_sensitive(name == CALLBACK);
             headers.insert(name, value);
         }
     }

@@ -37,6 +37,7 @@
 //!             attempt,
 //!             number: 1,
 //!             callback: None,
+//!             trace: None,
 //!         })
 //!     })
 //!     .await
@@ -49,6 +50,7 @@
 //! - A [`Target`] has the address, headers, limits and connections of a service; [`HttpAgent::set`] changes all of them at once.
 //! - [`Secrets`] are named in headers and bodies (`secret://name`), fetched when a call is made, and taken out of every text that
 //!   leaves the agent.
+//! - [`HttpAgent::post`] posts messages that are signed to somebody's webhook.
 //! - A path never leads to another host, a redirect is never followed, an answer is never larger than allowed.
 //!
 //! Must never decide whether to try again, nor keep anything of a call. The guide's chapter
@@ -64,15 +66,17 @@ mod error;
 mod fault;
 mod header;
 mod path;
+mod post;
 mod secret;
 mod target;
 
-pub use agent::{Builder, HttpAgent, Trace};
+pub use agent::{Builder, HttpAgent, Trace, trace_headers};
 pub use answer::{KEPT_HEADERS, MAX_KEPT_HEADERS, MAX_VALUES};
 pub use error::{Code, Error, Problem};
 pub use fault::{NOT_SENT, OVERSIZED, REDIRECTED, UNEXPECTED, UNREADABLE};
 pub use header::{MAX_REQUEST_HEADERS, check_header};
 pub use path::MAX_URL;
+pub use post::Post;
 pub use secret::{
     ENV_PREFIX, EnvSecrets, FolderSecrets, MAX_SECRET, MAX_SECRET_NAME, MIN_SECRET, NoSecret, REFERENCE,
     Secret, Secrets, is_secret_name,

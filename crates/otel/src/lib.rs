@@ -19,7 +19,9 @@
 //! they share.
 
 mod recorder;
+mod remote;
 mod telemetry;
 
 pub use recorder::OtelRecorder;
+pub use remote::Remote;
 pub use telemetry::{Builder, Error, Telemetry};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::StepId;
 use steadfast_resilience::{Attempt, IdempotencyKey, Verdict};
-use steadfast_runtime::{BAD_PAYLOAD, Fault, Known, Work};
+use steadfast_runtime::{BAD_PAYLOAD, Fault, Known, Trace, Work};
 use steadfast_store::TaskId;
 
 use crate::failure::Failure;
@@ -119,6 +119,12 @@ impl<In> Context<In> {
     #[must_use]
     pub fn key(&self) -> IdempotencyKey {
         self.work.key
+    }
+
+    /// The trace that the task belongs to, if it was submitted with one.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        self.work.trace.as_deref()
     }
 
     /// The key that the step itself had, for an undo that finds what to undo by it. In the undo of an item, and for the name of its

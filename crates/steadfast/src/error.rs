@@ -1,6 +1,7 @@
 //! What can go wrong, each with a page that says what to do.
 
 use std::fmt;
+use std::time::Duration;
 
 use steadfast_runtime::ErrorKind;
 use steadfast_store::{Kind, TaskId};
@@ -10,6 +11,7 @@ pub struct Error {
     code: Code,
     message: String,
     transient: bool,
+    again_in: Option<Duration>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -49,6 +51,14 @@ pub enum Code {
     NotActedOn,
     /// SF416: a bulk that does not exist.
     UnknownBulk,
+    /// SF417: a URL for callbacks that no service was given.
+    UnknownCallback,
+    /// SF418: a URL for callbacks at which another answer was taken.
+    CallbackUsed,
+    /// SF419: an answer by callback that comes too late.
+    CallbackOver,
+    /// SF420: an answer by callback that comes between two attempts.
+    CallbackEarly,
     /// SF421: the store does not answer.
     StoreUnavailable,
     /// SF422: the disk is full.
@@ -85,7 +95,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 36] = [
         Self::BadWorkflow,
         Self::BadAddress,
         Self::BadPayload,
@@ -102,6 +112,10 @@ impl Code {
         Self::Refused,
         Self::NotActedOn,
         Self::UnknownBulk,
+        Self::UnknownCallback,
+        Self::CallbackUsed,
+        Self::CallbackOver,
+        Self::CallbackEarly,
         Self::StoreUnavailable,
         Self::StoreFull,
         Self::StoreReadOnly,
@@ -140,6 +154,10 @@ impl Code {
             Self::Refused => "SF414",
             Self::NotActedOn => "SF415",
             Self::UnknownBulk => "SF416",
+            Self::UnknownCallback => "SF417",
+            Self::CallbackUsed => "SF418",
+            Self::CallbackOver => "SF419",
+            Self::CallbackEarly => "SF420",
             Self::StoreUnavailable => "SF421",
             Self::StoreFull => "SF422",
             Self::StoreReadOnly => "SF423",
@@ -168,7 +186,7 @@ impl fmt::Display for Code {
 
 impl Error {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), transient: false, source: None }
+        Self { code, message: message.into(), transient: false, again_in: None, source: None }
     }
 
     pub(crate) fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -190,6 +208,12 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.transient
+    }
+
+    /// After how long it may, where that is known.
+    #[must_use]
+    pub fn try_again_in(&self) -> Option<Duration> {
+        self.again_in
     }
 }
 
@@ -265,6 +289,10 @@ impl From<steadfast_runtime::Error> for Error {
             ErrorKind::UnknownSignal { .. } => Code::UnknownSignal,
             ErrorKind::Refused { .. } | ErrorKind::BulkNotNow { .. } => Code::Refused,
             ErrorKind::UnknownBulk(_) => Code::UnknownBulk,
+            ErrorKind::UnknownCallback => Code::UnknownCallback,
+            ErrorKind::CallbackUsed(_) => Code::CallbackUsed,
+            ErrorKind::CallbackOver { .. } => Code::CallbackOver,
+            ErrorKind::CallbackEarly { .. } => Code::CallbackEarly,
             ErrorKind::NotActedOn { .. } => Code::NotActedOn,
             ErrorKind::TooManyOpen { .. } => Code::TooManyOpen,
             ErrorKind::QueueFull { .. } => Code::QueueFull,
@@ -278,6 +306,9 @@ impl From<steadfast_runtime::Error> for Error {
         };
         let mut told = Self::new(code, error.to_string());
         told.transient = error.is_transient();
+        if let ErrorKind::CallbackEarly { again_in, .. } = error.kind() {
+            told.again_in = Some(*again_in);
+        }
         told.because(error)
     }
 }

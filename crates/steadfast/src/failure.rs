@@ -35,6 +35,14 @@ impl Failure {
         Self { verdict: error.classify(), message: error.to_string() }
     }
 
+    /// No failure: the service has taken the work on, and will call back. Only the code of a step with a
+    /// [`callback`](crate::StepBuilder::callback) may end so.
+    #[must_use]
+    pub fn later() -> Self {
+        let message = "the service will call back, and the step has no `.callback(..)`: add one".to_owned();
+        Self { verdict: Verdict::terminal(LATER), message }
+    }
+
     /// With this meaning.
     #[must_use]
     pub fn with_verdict(mut self, verdict: Verdict) -> Self {
@@ -62,6 +70,9 @@ impl Classify for Failure {
         self.verdict
     }
 }
+
+/// The kind of what is no failure, but an answer that comes later.
+pub(crate) const LATER: Kind = Kind::new("answers-later");
 
 /// As an agent takes it.
 pub(crate) fn fault<E: Classify + fmt::Display>(error: &E) -> Fault {

@@ -71,8 +71,10 @@
 
 mod any_store;
 mod bulk;
+mod callback;
 mod child;
 mod context;
+mod deed;
 mod each;
 mod engine;
 mod error;
@@ -117,9 +119,10 @@ pub use steadfast_runtime::schedule::{
     Declared, LastError, LastRun, Missed, Overlap, Status as ScheduleStatus,
 };
 pub use steadfast_runtime::{
-    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BadLine, BulkRecord, BulkState,
-    BulkStatus, CircuitRecord, CleanedUp, Imported, Past, QueueLevel, QueueStatus, Reply, ReplyError,
-    ReplySettings, ReplyTo, Says, Service, Settings, Stats, Told, VerifyReport, Wanted, What,
+    Alert, AlertError, AlertId, AlertKind, AlertSettings, AlertState, BadCallbackId, BadLine, BulkRecord,
+    BulkState, BulkStatus, CallbackId, CallbackSays, CalledBack, CircuitRecord, CleanedUp, Deed, Imported,
+    Past, QueueLevel, QueueStatus, Reply, ReplyError, ReplySettings, ReplyTo, Says, Service, Settings, Spans,
+    Stats, Told, Trace, VerifyReport, Wanted, What,
 };
 pub use steadfast_store::{
     Audit, AuditId, Audited, BackedUp, BadId, Entry, Finding, FindingKind, Labels, MAX_LABEL, MAX_LABELS,

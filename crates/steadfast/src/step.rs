@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use steadfast_engine::{OnFailure, Recovery, Repeat, Step, StepId};
 use steadfast_resilience::{Attempt, Classify, Verdict};
 use steadfast_runtime::{
-    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Fits, Handler, Known, List, Service, Work, blocking,
+    Answered, BAD_PAYLOAD, Code, Condition, Done, Fault, Fits, Handler, Known, Later, List, Service, Work,
+    blocking,
 };
 use steadfast_store::Payload;
 
 use crate::context::{Context, Seen, bad};
-use crate::failure::fault;
+use crate::failure::{LATER, fault};
 use crate::place::{FlowId, Place};
 use crate::steps::Steps;
 use crate::workflow::Builder;
@@ -99,6 +100,14 @@ pub struct StepBuilder<'f, In, Out, Ref = StepRef<Out>> {
 /// Whether what an operator gives in the place of a value fits its type.
 pub(crate) fn fits<T: DeserializeOwned>() -> Fits {
     Arc::new(|given| serde_json::from_slice::<T>(given).map(drop).map_err(|error| error.to_string()))
+}
+
+/// What a step gives whose service has called back: what that said, if it fits the type.
+fn later<T: DeserializeOwned>() -> Later {
+    Arc::new(|_: &Arc<Work>, said: &Payload| {
+        let fits = serde_json::from_slice::<T>(said).map(drop);
+        fits.map(|()| Arc::clone(said)).map_err(|error| bad("the output", &error).message)
+    })
 }
 
 /// How long an undo may take where nothing is said.
@@ -326,8 +335,10 @@ where
             }
         }
         let (condition, done, list, child) = (self.condition, self.done, self.list, self.child);
+        let later = step.callback_within().map(|_| later::<Out>());
         let output = Some(if list.is_some() { fits::<Vec<Option<Out>>>() } else { fits::<Out>() });
-        let code = Code { condition, undo: self.undo, done, list, child, output, ..Code::new(self.run) };
+        let code =
+            Code { condition, undo: self.undo, done, list, child, output, later, ..Code::new(self.run) };
         self.flow.add(step, code, self.service, &self.place);
         Ref::of(&self.place)
     }
@@ -405,7 +416,8 @@ where
     match Seen::new(work.known.clone(), place) {
         Ok(seen) => {
             let called = code(Context::new(seen, work, attempt));
-            Box::pin(async move { packed(called.await) })
+            let may_wait = work.callback.is_some();
+            Box::pin(async move { packed(called.await, may_wait) })
         }
         Err(fault) => failed(fault),
     }
@@ -426,8 +438,8 @@ where
 {
     match Seen::new(work.known.clone(), place) {
         Ok(seen) => {
-            let cx = Context::new(seen, work, attempt);
-            blocking(move || packed(code(cx)))
+            let (cx, may_wait) = (Context::new(seen, work, attempt), work.callback.is_some());
+            blocking(move || packed(code(cx), may_wait))
         }
         Err(fault) => failed(fault),
     }
@@ -443,8 +455,17 @@ pub(crate) fn failed(fault: Fault) -> Answered {
     Box::pin(std::future::ready(Err(fault)))
 }
 
-fn packed<Out: Serialize, E: Classify + fmt::Display>(done: Result<Out, E>) -> Result<Payload, Fault> {
-    let output = done.map_err(|error| fault(&error))?;
+fn packed<Out, E>(done: Result<Out, E>, may_wait: bool) -> Result<Payload, Fault>
+where
+    Out: Serialize,
+    E: Classify + fmt::Display,
+{
+    let output = match done {
+        Ok(output) => output,
+        // An output without a byte is no JSON: it comes later.
+        Err(error) if may_wait && error.classify().kind() == LATER => return Ok(Payload::from([])),
+        Err(error) => return Err(fault(&error)),
+    };
     // It happened, and its output cannot be kept: that nobody must take for "nothing was done".
     serde_json::to_vec(&output)
         .map(Payload::from)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steadfast_engine::{Definition, Time};
-use steadfast_runtime::{Extra, New, Start};
+use steadfast_runtime::{Extra, New, Start, Trace};
 use steadfast_store::{MAX_KEY, MAX_LABELS, MAX_PAYLOAD, Payload};
 
 use crate::engine::Engine;
@@ -96,6 +96,13 @@ impl<In, Out> Submit<'_, In, Out> {
             Ok(labels) => extra.labels = labels,
             Err(words) => self.input = self.input.and(Err(bad_label(words))),
         }
+        self
+    }
+
+    /// It belongs to this trace: calls of its steps go out in it, those of child tasks too. A task that is found under its key keeps the
+    /// one that it has, or none.
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.extra.get_or_insert_default().trace = Some(Arc::new(trace));
         self
     }
 

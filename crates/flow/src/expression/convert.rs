@@ -149,6 +149,16 @@ impl<'n> Converter<'n> {
             let hint = hint(&select.field, variable.parts().iter().copied());
             return bad(format!("`{name}` has no `{}`: {hint}", plain(&select.field)));
         }
+        if matches!(&select.operand.expr, Expr::Ident(name) if name == "step")
+            && select.field == "callback"
+            && self.names.variables.contains(&Variable::Step)
+            && !self.names.has_callback
+        {
+            return bad(
+                "`step.callback` is known in the `request` of a step with `callback`: add that, or remove it"
+                    .to_owned(),
+            );
+        }
         let operand = self.boxed(&select.operand, depth)?;
         let field = select.field.clone();
         Ok(if select.test { Node::Has(operand, field) } else { Node::Select(operand, field) })

@@ -20,6 +20,8 @@ pub(crate) struct Names<'a> {
     pub(crate) before: &'a [bool],
     /// Whether it is about one item, which does not see what became of the items of other steps.
     pub(crate) of_item: bool,
+    /// Whether `step.callback` is known: in the request of a step whose service may answer later.
+    pub(crate) has_callback: bool,
     /// What has the expression, for messages: `step charge`.
     pub(crate) whose: &'a str,
 }

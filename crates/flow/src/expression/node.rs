@@ -76,7 +76,7 @@ impl Variable {
     pub(crate) const fn parts(self) -> &'static [&'static str] {
         match self {
             Self::Response => &["status", "headers", "body"],
-            Self::Step => &["name", "key", "attempt", "round"],
+            Self::Step => &["name", "key", "attempt", "round", "callback"],
             Self::Task => &["id"],
             _ => &[],
         }

@@ -22,7 +22,7 @@ fn read_as(
     of_item: bool,
 ) -> Result<Expression, Wrong> {
     let steps = steps();
-    let names = Names { variables, steps: &steps, before, of_item, whose: "`own`" };
+    let names = Names { variables, steps: &steps, before, of_item, has_callback: false, whose: "`own`" };
     on_large_stack(|| Expression::read(source, names)).expect("the parser has died")
 }
 

@@ -96,6 +96,7 @@ impl Reader {
                 steps: names,
                 before: &before,
                 of_item: false,
+                has_callback: false,
                 whose: &whose,
             };
             let node = group.table.get("when");

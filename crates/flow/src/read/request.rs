@@ -141,7 +141,8 @@ impl Request {
     }
 }
 
-fn expect(node: &Node) -> Expect {
+/// Statuses, one or several.
+pub(super) fn expect(node: &Node) -> Expect {
     let items = match &node.value {
         Value::List(items) => items.iter().collect(),
         _ => vec![node],

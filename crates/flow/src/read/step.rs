@@ -1,22 +1,26 @@
 //! Steps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast_engine::{Each, OnFailure, Recovery, Repeat, Step};
 use steadfast_form::{Table, join};
 
 use super::Reader;
 use super::outline::{Entry, Outline};
+use super::request::expect;
+use crate::call::Expect;
 use crate::code::Code;
 use crate::expression::names::{Names, Reads, StepName};
 use crate::expression::node::Variable;
 use crate::model::{Asks, Calls, Does, List, Named, Plan};
+use crate::request::Request;
 use crate::template::{Json, Test};
 
 /// How many items are under way at a time where nothing is said, as in the builder.
 const AT_A_TIME: u16 = 10;
 /// How long an undo may take where nothing is said, as in the builder.
-const UNDO_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
+const UNDO_WITHIN: Duration = Duration::from_secs(60);
 
 /// What conditions, times and lists know.
 const EARLY: &[Variable] = &[Variable::Input];
@@ -45,7 +49,8 @@ struct Reading<'r, 't> {
 impl Reading<'_, '_> {
     /// What is known where these variables are.
     fn knowing<'n>(&'n self, variables: &'n [Variable], of_item: bool) -> Names<'n> {
-        Names { variables, steps: self.names, before: &self.entry.before, of_item, whose: &self.whose }
+        let (before, whose) = (&*self.entry.before, &*self.whose);
+        Names { variables, steps: self.names, before, of_item, has_callback: false, whose }
     }
 
     fn key(&self, key: &str) -> String {
@@ -168,9 +173,10 @@ impl Reader {
             false => (REQUEST, OUTPUT, UNDO),
         };
         let service = named(table, "service", reading)?;
-        let request = table
-            .get("request")
-            .and_then(|node| self.request(node, &reading.key("request"), reading.knowing(asks, of_item)));
+        let has_callback = table.get("callback").is_some();
+        let names = Names { has_callback, ..reading.knowing(asks, of_item) };
+        let request =
+            table.get("request").and_then(|node| self.request(node, &reading.key("request"), names));
         let output = table.get("output");
         let output =
             output.map(|node| self.json(node, &reading.key("output"), reading.knowing(gives, of_item)));
@@ -193,6 +199,7 @@ impl Reader {
             }
         }
         let (request, each) = (request?, each?);
+        let callback = self.callback(&request, reading);
         let undo = undo.map_or(Some(None), |undo| undo.map(Some))?;
         let until = until.map_or(Some(None), |until| until.map(Some))?;
         let output = output.map_or(Some(None), |output| output.map(Some))?.map(with_reads);
@@ -204,12 +211,35 @@ impl Reader {
             None => step,
         };
         let retry = named(table, "retry", reading);
-        Some((step, Does::Calls(Arc::new(Calls { service, retry, request, output, undo, until, each }))))
+        let (step, accepted) = match callback {
+            Some((within, accepted)) => (step.callback(within), Some(accepted)),
+            None => (step, None),
+        };
+        let calls = Calls { service, retry, request, accepted, output, undo, until, each };
+        Some((step, Does::Calls(Arc::new(calls))))
+    }
+
+    /// How long its service may take to call back, and by which statuses it says that it will.
+    fn callback(&mut self, request: &Request, reading: &Reading<'_, '_>) -> Option<(Duration, Expect)> {
+        let table = Table::of(reading.entry.table.get("callback")?);
+        let accepted = table.get("accepted").map_or_else(|| Expect::of([202..=202]), expect);
+        if !(100..=599).any(|status| accepted.includes(status) && request.expect.includes(status)) {
+            let (at, key) = match table.get("accepted") {
+                Some(node) => (node.at, join(&reading.key("callback"), "accepted")),
+                None => (reading.entry.table.place("callback"), reading.key("callback")),
+            };
+            let message = format!(
+                "the service says {accepted} when it will call back, which the request does not expect: add it to \
+                 `request.expect`"
+            );
+            self.complain(at, key, Code::Contradiction, message);
+        }
+        Some((table.duration("within")?, accepted))
     }
 }
 
 /// A step that calls, as the engine sees it.
-fn call_step(entry: &Entry<'_>, service: &str, undo: Option<&crate::request::Request>) -> Step {
+fn call_step(entry: &Entry<'_>, service: &str, undo: Option<&Request>) -> Step {
     let table = entry.table;
     let has = |key: &str| table.flag(key) == Some(true);
     let mut step = Step::new(&entry.name, service);

@@ -75,6 +75,14 @@ fn a_mistake_is_named_with_its_place_and_what_to_do() {
         (request("path: '/${secret.x}'"), "there is no `secret`: there are `input`, `step`, `task`, `steps` (SF508)"),
         (call(&format!("when: '{}1{}'", "(".repeat(60), ")".repeat(60))), "its brackets are more than 24 deep: make it flatter (SF509)"),
         (call(&format!("when: 'a{}'", ".b".repeat(20_000))), "the expression has 40001 bytes, at most 2048 are allowed: let a service compute it (SF509)"),
+        // Answers that come later.
+        (call("callback: {}"), "3:18: steps.a.callback: it needs `within`: a time such as \"30s\", \"10m\" or \"2d\" (SF505)"),
+        (call("callback: { within: 1h, accepted: 302 }"), "steps.a.callback.accepted: the service says 302 when it will call back, which the request does not expect: add it to `request.expect` (SF506)"),
+        (step("service: s, nothing_to_undo: true, callback: { within: 1h }, request: { method: GET, path: /, expect: 200 }"), "steps.a.callback: the service says 202 when it will call back, which the request does not expect"),
+        (call("callback: { within: 0s }"), "3:28: steps.a.callback.within: expected a time above zero, found the text \"0s\" (SF504)"),
+        (request("path: /, body: '${step.callback}'"), "`step.callback` is known in the `request` of a step with `callback`: add that, or remove it (SF508)"),
+        (call("callback: { within: 1h }, output: '${step.callback}'"), "`step.callback` is known in the `request` of a step with `callback`"),
+        (step("wait: 1s, callback: { within: 1h }"), "steps.a.callback: unknown key"),
         // Requests.
         (request("path: things"), "3:73: steps.a.request.path: a path begins with `/`, behind the service's address (SF510)"),
         (request("path: '${input.url}'"), "a path begins with `/`"),

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use steadfast::resilience::clock::Clock;
-use steadfast::{Outcome, Workflow};
+use steadfast::{CallbackSays, CalledBack, Outcome, Workflow};
+use steadfast_flow::Reply;
+use steadfast_runtime::Fault;
 
 use crate::good;
 use crate::world::{Books, House, built, engine, lost, refuse, reply, run, s};
@@ -299,6 +301,60 @@ steps:
     let never = Books::new(|_, _| reply(json!({"state": "busy"})));
     assert!(matches!(run(text, &house(), &never, json!({"job": 5})).await, Outcome::Undone(_)));
     assert_eq!(never.calls().len(), 5);
+}
+
+const LATER: &str = r#"
+workflow: w
+returns: assess
+steps:
+  assess:
+    service: inventory
+    request: { method: POST, path: "/assessments", headers: { X-Answer: "to ${step.callback}" }, body: { to: "${step.callback}" } }
+    callback: { within: 1h }
+    output: { score: "${response.body.score}", status: "${response.status}", of: "${input.id}" }
+    nothing_to_undo: true
+"#;
+
+/// Takes work on, as many services do.
+fn accepted() -> Result<Reply, Fault> {
+    reply(json!({"queued": true})).map(|reply| Reply { status: 202, ..reply })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_answers_later_gets_a_url_and_what_it_says_there_is_mapped() {
+    let books = Books::new(|_, _| accepted());
+    let workflow = built(&good(LATER), &house(), &books);
+    let engine = engine(&workflow).await;
+    let task = engine.submit(&workflow, &json!({"id": 7})).await.unwrap();
+    Clock::tokio().sleep(s(1_800)).await;
+    let call = books.calls().remove(0);
+    let url = call.callback.unwrap();
+    assert_eq!(call.headers[0].1, format!("to {url}"));
+    assert_eq!(serde_json::from_slice::<Value>(&call.body.unwrap()).unwrap(), json!({"to": url}));
+    let end = url.strip_prefix("http://me/").unwrap().parse().unwrap();
+    let says = CallbackSays::Done(br#"{"score":9,"more":1}"#.as_slice().into());
+    assert_eq!(engine.call_back(end, says).await.unwrap(), CalledBack::Taken);
+    let outcome = task.outcome().await.unwrap();
+    assert_eq!(outcome, Outcome::Completed(json!({"score": 9, "status": 200, "of": 7})));
+    engine.shut_down().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_other_status_that_is_expected_is_the_answer_at_once() {
+    let books = Books::new(|_, _| reply(json!({"score": 3})));
+    let outcome = run(LATER, &house(), &books, json!({"id": 7})).await;
+    assert_eq!(outcome, Outcome::Completed(json!({"score": 3, "status": 200, "of": 7})));
+    let text = LATER.replace("within: 1h", "within: 1h, accepted: 2xx");
+    let outcome = run(&text, &house(), &books, json!({"id": 7})).await;
+    assert!(matches!(outcome, Outcome::Undone(_)), "it said that it would call back: {outcome:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_listens_nothing_is_asked_of_a_service_that_would_answer_later() {
+    let books = Books::new(|_, _| accepted()).deaf();
+    let Outcome::Undone(reason) = run(LATER, &house(), &books, json!({"id": 7})).await else { panic!() };
+    assert!(reason.to_string().contains("no address at which services could call back"), "{reason}");
+    assert!(books.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

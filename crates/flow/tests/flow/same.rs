@@ -49,6 +49,7 @@ fn everything_that_the_builder_can_say_a_file_can_say() {
         .step("charge", &payments, call)
         .after(reserve)
         .when(|_| true)
+        .callback(s(7_200))
         .undo(undo)
         .undo_when_unknown()
         .not_idempotent()
@@ -108,7 +109,8 @@ steps:
     after: reserve
     when: "true"
     service: payments
-    request: { method: POST, path: / }
+    request: { method: POST, path: /, body: "${step.callback}" }
+    callback: { within: 2h, accepted: [202, 203] }
     undo: { method: DELETE, path: / }
     undo_when_unknown: true
     idempotent: false

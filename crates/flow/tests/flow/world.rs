@@ -9,7 +9,7 @@ use steadfast::resilience::clock::Clock;
 use steadfast::resilience::{Kind, Pipeline, Retry, Verdict};
 use steadfast::{Engine, Outcome, Workflow};
 use steadfast_flow::{Agent, Call, Calling, FlowFile, Reply, World};
-use steadfast_runtime::{Fault, Service};
+use steadfast_runtime::{CallbackId, Fault, Service};
 
 pub(crate) fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -74,12 +74,19 @@ pub(crate) type Script = Arc<dyn Fn(&Call, usize) -> Result<Reply, Fault> + Send
 pub(crate) struct Books {
     script: Script,
     calls: Arc<Mutex<Vec<Call>>>,
+    /// What URLs begin with at which services may answer later.
+    callbacks: Option<&'static str>,
 }
 
 impl Books {
     /// The script sees the call and how many of the same operation there were before.
     pub(crate) fn new(script: impl Fn(&Call, usize) -> Result<Reply, Fault> + Send + Sync + 'static) -> Self {
-        Self { script: Arc::new(script), calls: Arc::default() }
+        Self { script: Arc::new(script), calls: Arc::default(), callbacks: Some("http://me/") }
+    }
+
+    /// Nobody would hear services that answer later.
+    pub(crate) fn deaf(self) -> Self {
+        Self { callbacks: None, ..self }
     }
 
     /// Each call as `METHOD path body`.
@@ -104,6 +111,10 @@ impl Agent for Books {
         drop(calls);
         let answer = (self.script)(&call, before);
         Box::pin(std::future::ready(answer))
+    }
+
+    fn callback_url(&self, end: &CallbackId) -> Option<String> {
+        self.callbacks.map(|begins| format!("{begins}{end}"))
     }
 }
 

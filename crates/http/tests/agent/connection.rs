@@ -38,6 +38,34 @@ async fn calls_one_after_another_use_one_connection() {
     assert_eq!(service.connections(), 1);
 }
 
+/// A commit makes the next steps of hundreds of tasks durable, and all of them are sent then.
+#[tokio::test]
+async fn calls_that_begin_together_find_the_connections_of_those_before() {
+    const AT_ONCE: usize = 200;
+    // It answers none before all are there, so that each has a connection.
+    let barrier = Arc::new(Barrier::new(AT_ONCE));
+    let service = Raw::start(move |mut stream| {
+        let barrier = Arc::clone(&barrier);
+        async move {
+            while !read_request(&mut stream).await.is_empty() {
+                barrier.wait().await;
+                stream.write_all(answer(200, "", "ok").as_bytes()).await.unwrap();
+            }
+        }
+    })
+    .await;
+    let agent = agent(Target::new(service.url()));
+    for _ in 0..3 {
+        let calls: Vec<_> = (0..AT_ONCE).map(|_| tokio::spawn(agent.call(call("POST", "/")))).collect();
+        for call in calls {
+            call.await.unwrap().unwrap();
+        }
+    }
+    // A call may begin a connection while another is about to come back.
+    let made = service.connections();
+    assert!((AT_ONCE..AT_ONCE * 5 / 4).contains(&made), "{made} connections for {AT_ONCE} calls at a time");
+}
+
 #[tokio::test]
 async fn new_settings_keep_the_connections_unless_they_are_about_them() {
     let service = patient().await;

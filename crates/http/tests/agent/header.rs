@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_http::{Agent as _, Call, HttpAgent, Target};
+use steadfast_runtime::Trace;
 use steadfast_testkit::http::Server;
 use steadfast_testkit::{Request, Script};
 
@@ -115,4 +116,30 @@ async fn the_trace_goes_along_and_cannot_break_a_call() {
     assert_eq!(request.header("x-bad"), None);
     assert_eq!(request.header("host"), Some(&*service.address().to_string()));
     assert_eq!(request.header("steadfast-task"), Some("00000000-0000-0000-0000-000000000007"));
+}
+
+/// T3
+#[tokio::test]
+async fn the_trace_of_the_task_is_passed_on_with_a_span_for_each_try() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let trace = Trace::read(parent, Some("vendor=7")).map(Arc::new);
+    let mut spans = Vec::new();
+    for (number, undo) in [(1, false), (2, false), (2, true)] {
+        let key = steadfast_resilience::IdempotencyKey::from_u128(if undo { 7 } else { 8 });
+        let posted = Call { trace: trace.clone(), number, undo, key, ..call("POST", "/charges") };
+        let request = got(|target| target, posted).await;
+        let sent = request.header("traceparent").unwrap().to_owned();
+        assert!(sent.starts_with("00-0af7651916cd43dd8448eb211c80319c-") && sent.ends_with("-01"), "{sent}");
+        assert_eq!(request.header("tracestate"), Some("vendor=7"));
+        spans.push(Trace::read(&sent, None).unwrap().span());
+    }
+    spans.push(0xb7ad_6b71_6920_3331);
+    spans.sort_unstable();
+    spans.dedup();
+    assert_eq!(spans.len(), 4, "each has its own");
+    assert_eq!(
+        got(|target| target, call("POST", "/")).await.header("traceparent"),
+        None,
+        "no trace, no header"
+    );
 }

@@ -41,6 +41,7 @@ pub(crate) fn call(method: &str, path: &str) -> Call {
         attempt: attempt(LONG),
         number: 3,
         callback: None,
+        trace: None,
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod alerts;
 mod bulk;
+mod callbacks;
 mod children;
 mod common;
 mod engine;
