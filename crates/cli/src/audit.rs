@@ -19,6 +19,7 @@ pub(crate) enum Audit {
     ///   steadfast audit list --limit 20
     ///   steadfast audit list --task 0192f3a0 --detail
     ///   steadfast audit list --who ana@shop --action retry --json
+    ///   steadfast audit list --action "breaker open"
     #[command(verbatim_doc_comment)]
     List(List),
 }
@@ -31,7 +32,7 @@ pub(crate) struct List {
     /// By this person
     #[arg(long)]
     who: Option<String>,
-    /// Of this action, such as retry
+    /// Of this action, such as retry or "breaker open"
     #[arg(long, value_name = "NAME")]
     action: Option<String>,
     /// With what was before, what is so since, and what was given
@@ -68,7 +69,7 @@ pub(crate) async fn run(command: Audit, session: &Session) -> Result<ExitCode> {
 }
 
 fn table(audits: &Audits, out: &Out, detail: bool) -> Table {
-    let mut table = Table::new(["AT", "WHO", "ACTION", "TASK", "BECAUSE", "REFUSED", "DETAIL"]);
+    let mut table = Table::new(["AT", "WHO", "ACTION", "ABOUT", "BECAUSE", "REFUSED", "DETAIL"]);
     for audit in &audits.audits {
         let told =
             if detail && !audit.detail.is_null() { show::value(&audit.detail, true) } else { String::new() };
@@ -76,7 +77,7 @@ fn table(audits: &Audits, out: &Out, detail: bool) -> Table {
             out.wall.told(&audit.at),
             audit.by.clone(),
             audit.action.clone(),
-            audit.task.clone().unwrap_or_default(),
+            audit.task.clone().or_else(|| audit.about.clone()).unwrap_or_default(),
             audit.because.clone(),
             audit.refused.clone().unwrap_or_default(),
             told,

@@ -136,7 +136,7 @@ fn explained(argument: &Arg) -> String {
     }
     let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let takes = argument.get_num_args().is_some_and(|count| count.takes_values());
-    if !default.is_empty() && takes {
+    if !default.is_empty() && takes && !argument.is_hide_default_value_set() {
         let _ = write!(text, " [default: {}]", default.join(" "));
     }
     if let Some(variable) = argument.get_env() {

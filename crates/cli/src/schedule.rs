@@ -31,19 +31,19 @@ pub(crate) enum Schedule {
     /// Begin no more runs until it is resumed
     ///
     /// Examples:
-    ///   steadfast schedule pause books
+    ///   steadfast schedule pause books --because "the books are being moved"
     #[command(verbatim_doc_comment)]
     Pause(Name),
     /// Go on with a schedule that was paused
     ///
     /// Examples:
-    ///   steadfast schedule resume books
+    ///   steadfast schedule resume books --because "the books are back"
     #[command(verbatim_doc_comment)]
     Resume(Name),
     /// Remove a schedule; tasks that it has begun go on
     ///
     /// Examples:
-    ///   steadfast schedule remove books
+    ///   steadfast schedule remove books --because "nobody reads the books"
     #[command(verbatim_doc_comment)]
     Remove(Name),
 }
@@ -52,6 +52,9 @@ pub(crate) enum Schedule {
 pub(crate) struct Name {
     /// What it is called
     name: String,
+    /// Why: it is kept in the audit log
+    #[arg(long, value_name = "WHY")]
+    because: String,
 }
 
 #[derive(clap::Args)]
@@ -90,6 +93,9 @@ pub(crate) struct Set {
     /// No run at or after this
     #[arg(long, value_name = "WHEN", value_parser = time::read)]
     ends_at: Option<String>,
+    /// Why, for the audit log
+    #[arg(long, value_name = "WHY", default_value = "", hide_default_value = true)]
+    because: String,
 }
 
 /// What is done when the run before has not ended.
@@ -128,23 +134,24 @@ fn missed(text: &str) -> Result<wire::Missed, String> {
 }
 
 pub(crate) async fn run(command: Schedule, session: &Session) -> Result<ExitCode> {
-    let (client, out) = (&session.client, &session.out);
+    let out = &session.out;
+    let client = |because: &str| session.client.saying(&session.by, because);
     match command {
         Schedule::List => {
-            let all = session.answer(client.schedules()).await?;
+            let all = session.answer(session.client.schedules()).await?;
             out.show(&all, || out.table(&table(&all.schedules, out)))?;
         }
         Schedule::Set(args) => set(&args, session).await?,
-        Schedule::Pause(Name { name }) => {
-            let turned = session.answer(client.pause_schedule(&name)).await?;
+        Schedule::Pause(Name { name, because }) => {
+            let turned = session.answer(client(&because).pause_schedule(&name)).await?;
             out.show(&turned, || words(&turned, "paused", "was paused before"))?;
         }
-        Schedule::Resume(Name { name }) => {
-            let turned = session.answer(client.resume_schedule(&name)).await?;
+        Schedule::Resume(Name { name, because }) => {
+            let turned = session.answer(client(&because).resume_schedule(&name)).await?;
             out.show(&turned, || words(&turned, "resumed", "was not paused"))?;
         }
-        Schedule::Remove(Name { name }) => {
-            session.answer(client.delete_schedule(&name)).await?;
+        Schedule::Remove(Name { name, because }) => {
+            session.answer(client(&because).delete_schedule(&name)).await?;
             out.show(&json!({ "name": name, "removed": true }), || format!("schedule `{name}` is removed"))?;
         }
     }
@@ -172,7 +179,8 @@ async fn set(args: &Set, session: &Session) -> Result<()> {
         starts_at: args.starts_at.clone(),
         ends_at: args.ends_at.clone(),
     };
-    let declared = session.answer(session.client.put_schedule(&args.name, &schedule)).await?;
+    let client = session.client.saying(&session.by, &args.because);
+    let declared = session.answer(client.put_schedule(&args.name, &schedule)).await?;
     session.out.show(&declared, || {
         let how = match declared.declared {
             Declared::New => "is new",

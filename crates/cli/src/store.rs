@@ -34,6 +34,9 @@ pub(crate) enum Store {
 pub(crate) struct Backup {
     /// The file, on the server's machine; there must be none of this name
     to: PathBuf,
+    /// Why, for the audit log
+    #[arg(long, value_name = "WHY", default_value = "", hide_default_value = true)]
+    because: String,
 }
 
 pub(crate) async fn run(command: Store, session: &Session) -> Result<ExitCode> {
@@ -47,7 +50,8 @@ async fn backup(args: &Backup, session: &Session) -> Result<ExitCode> {
     // The server may work in another folder than this program.
     let to = std::path::absolute(&args.to).context("cannot find out where this is")?;
     let backup = NewBackup { to: to.display().to_string() };
-    let done = session.answer_slowly(session.client.back_up_store(&backup)).await?;
+    let client = session.client.saying(&session.by, &args.because);
+    let done = session.answer_slowly(client.back_up_store(&backup)).await?;
     session.out.show(&done, || {
         let took = time::span(Duration::from_millis(done.took_ms));
         format!("{}: {}, made in {took}", done.to, counted(done.bytes, "byte"))

@@ -24,6 +24,8 @@ const SILENT_FOR: Duration = Duration::from_secs(45);
 #[derive(Clone)]
 pub struct Client {
     pub(crate) inner: Arc<Inner>,
+    /// Who asks and why, for what says that behind the `?`.
+    pub(crate) said: Option<Arc<(String, String)>>,
 }
 
 pub(crate) struct Inner {
@@ -56,6 +58,13 @@ impl Client {
     /// Begins to set a client up for the server at this address.
     pub fn builder(base: &str) -> Builder {
         Builder { base: base.to_owned(), retries: RETRIES, clock: Clock::system() }
+    }
+
+    /// The same for somebody who sets schedules, takes workflows in or copies the store: who, and why, for the audit log. What has
+    /// a body to say it in has it there.
+    #[must_use]
+    pub fn saying(&self, by: &str, because: &str) -> Self {
+        Self { inner: Arc::clone(&self.inner), said: Some(Arc::new((by.to_owned(), because.to_owned()))) }
     }
 
     /// Where the server is.
@@ -97,7 +106,8 @@ impl Builder {
             .attempt_timeout(ANSWER_WITHIN)
             .clock(self.clock.clone());
         let pipeline = pipeline.build().map_err(|error| Error::new(Kind::BadRequest, error.to_string()))?;
-        Ok(Client { inner: Arc::new(Inner { base, http, streams, pipeline, clock: self.clock }) })
+        let inner = Inner { base, http, streams, pipeline, clock: self.clock };
+        Ok(Client { inner: Arc::new(inner), said: None })
     }
 }
 

@@ -45,7 +45,7 @@ impl Client {
         dry_run: bool,
     ) -> Result<Applied, Error> {
         let query = dry_run.then(|| ("dry_run", "true".to_owned()));
-        self.put(&["workflows", name]).query(query).text(text, format.media_type()).answer().await
+        self.put(&["workflows", name]).query(query).said().text(text, format.media_type()).answer().await
     }
 
     /// All services.
@@ -85,31 +85,31 @@ impl Client {
     /// # Errors
     /// What the server says; no connection.
     pub async fn put_schedule(&self, name: &str, schedule: &NewSchedule) -> Result<DeclaredSchedule, Error> {
-        self.put(&["schedules", name]).json(schedule).answer().await
+        self.put(&["schedules", name]).said().json(schedule).answer().await
     }
 
-    /// Removes a schedule. Tasks that it has begun go on.
+    /// Removes a schedule. Tasks that it has begun go on. The server asks who does that and why: see [`saying`](Self::saying).
     ///
     /// # Errors
     /// What the server says; no connection.
     pub async fn delete_schedule(&self, name: &str) -> Result<(), Error> {
-        self.delete(&["schedules", name]).plain().await.map(drop)
+        self.delete(&["schedules", name]).said().plain().await.map(drop)
     }
 
-    /// Has a schedule begin no more runs until it is resumed.
+    /// Has a schedule begin no more runs until it is resumed. The server asks who does that and why: see [`saying`](Self::saying).
     ///
     /// # Errors
     /// What the server says; no connection.
     pub async fn pause_schedule(&self, name: &str) -> Result<Turned, Error> {
-        self.post(&["schedules", name, "pause"]).repeatable(true).answer().await
+        self.post(&["schedules", name, "pause"]).said().repeatable(true).answer().await
     }
 
-    /// Goes on with a schedule that was paused.
+    /// Goes on with a schedule that was paused. The server asks who does that and why: see [`saying`](Self::saying).
     ///
     /// # Errors
     /// What the server says; no connection.
     pub async fn resume_schedule(&self, name: &str) -> Result<Turned, Error> {
-        self.post(&["schedules", name, "resume"]).repeatable(true).answer().await
+        self.post(&["schedules", name, "resume"]).said().repeatable(true).answer().await
     }
 
     /// Copies the store to a new file on the server's machine, while work goes on.
@@ -117,7 +117,7 @@ impl Client {
     /// # Errors
     /// What the server says, such as that a file of that name is there; no connection.
     pub async fn back_up_store(&self, backup: &NewBackup) -> Result<Backup, Error> {
-        self.post(&["store", "backup"]).json(backup).waiting(WHOLE_STORE).answer().await
+        self.post(&["store", "backup"]).said().json(backup).waiting(WHOLE_STORE).answer().await
     }
 
     /// Looks through the store for what contradicts itself. What is found is no error.

@@ -80,6 +80,13 @@ impl Request<'_> {
         self
     }
 
+    /// With who asks and why, if the client was told: a reason that is empty is none.
+    pub(crate) fn said(self) -> Self {
+        let Some((by, because)) = self.client.said.as_deref() else { return self };
+        let said = [("by", by), ("because", because)].into_iter().filter(|(_, text)| !text.is_empty());
+        self.query(said.map(|(name, text)| (name, text.clone())))
+    }
+
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self

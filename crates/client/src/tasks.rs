@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use reqwest::header::HeaderName;
+use serde_json::Value;
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::Events;
+use crate::wire::callback::CalledBack;
 use crate::wire::filter::{Filter, Paging};
 use crate::wire::submit::{Batch, Batched, Signal, Submit, Submitted};
 use crate::wire::task::{History, Task, Tasks};
@@ -66,6 +68,15 @@ impl Client {
     pub async fn task(&self, id: &str, payloads: bool) -> Result<Task, Error> {
         let query = payloads.then(|| ("payloads", "true".to_owned()));
         self.get(&["tasks", id]).query(query).answer().await
+    }
+
+    /// Answers for a step whose service has taken the work on: what that gives, or an object with an `error`. The callback is what
+    /// stands at the end of the URL that the service was given. It may be sent again.
+    ///
+    /// # Errors
+    /// What the server says; no connection.
+    pub async fn call_back(&self, callback: &str, says: &Value) -> Result<CalledBack, Error> {
+        self.post(&["callbacks", callback]).json(says).repeatable(true).answer().await
     }
 
     /// Why a task does not move, or how it has ended.

@@ -207,10 +207,11 @@ impl Params {
         }
     }
 
+    /// A whole number, not larger than most languages have.
     pub(crate) fn number<N: FromStr>(&mut self, name: &str) -> Result<Option<N>, Refusal> {
         let Some(text) = self.one(name)? else { return Ok(None) };
         let bad = || Refusal::query(name, "expected a whole number that is not too large");
-        let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_ok();
         text.parse().ok().filter(|_| plain).map(Some).ok_or_else(bad)
     }
 

@@ -15,6 +15,7 @@ mod guard;
 mod house;
 mod hub;
 mod limits;
+mod link;
 mod map;
 mod measure;
 mod metrics;
@@ -27,13 +28,19 @@ mod serve;
 mod span;
 mod start;
 mod state;
+mod trace;
+mod webhook;
 
 pub use self::measure::metrics_reference;
 pub use self::metrics::install_metrics;
+#[cfg(feature = "otel")]
+pub use self::metrics::install_metrics_beside;
 pub use api::router;
 pub use check::check;
 pub use code::Code;
-pub use config::{Config, ConfigError, Limits as ConfigLimits, Log, ServiceConfig, variables};
+pub use config::{
+    AlertsConfig, Config, ConfigError, Limits as ConfigLimits, Log, ServiceConfig, WebhookConfig, variables,
+};
 pub use house::House;
 pub use limits::Limits;
 pub use openapi::openapi;

@@ -27,10 +27,13 @@ pub(crate) const REQUESTS: &str = "steadfast_http_requests_total";
 /// The name of the times of requests.
 pub(crate) const REQUEST_SECONDS: &str = "steadfast_http_request_seconds";
 
+/// The name of the count of answers by callback.
+pub(crate) const CALLBACKS: &str = "steadfast_callbacks_total";
+
 const ROUTE: &[&str] = &["method", "route", "status"];
 
 /// Of the HTTP API.
-const HTTP: [Measure; 2] = [
+const HTTP: [Measure; 3] = [
     measure(
         REQUESTS,
         "counter",
@@ -42,6 +45,12 @@ const HTTP: [Measure; 2] = [
         "histogram",
         ROUTE,
         "How long they took, waiting for the end of a task included.",
+    ),
+    measure(
+        CALLBACKS,
+        "counter",
+        &["outcome"],
+        "Answers of services that called back: taken, repeated, stored (to be acted on), refused.",
     ),
 ];
 

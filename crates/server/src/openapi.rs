@@ -11,7 +11,7 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use crate::api;
+use crate::{api, link};
 
 /// What the document says of itself.
 pub(crate) fn head() -> OpenApi {
@@ -27,8 +27,9 @@ const ABOUT: &str = "Durable multi-step work across services that fail.\n\n\
     refused. Every error is a problem (`application/problem+json`, RFC 9457) with a `code` that has a page, and says whether it is \
     `transient` and after how long the same may work (`retry_after_ms`, and the header `Retry-After`).";
 
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     ("tasks", "Submitting tasks, finding them, and seeing how they stand."),
+    ("callbacks", "Where services answer later that have taken work on."),
     ("operators", "Repairing what could not be healed. All of it is in the audit log."),
     ("bulks", "The same asked of many tasks: prepared, looked at, begun."),
     ("workflows", "Which workflows there are, and taking new ones in."),
@@ -50,6 +51,7 @@ pub fn openapi() -> OpenApi {
         let writes = [(&mut item.post, true), (&mut item.put, true), (&mut item.delete, true)];
         for (operation, writes) in reads.into_iter().chain(writes) {
             if let Some(operation) = operation {
+                link::lead_on(operation);
                 finish(operation, At { inside, has_name, writes, is_ready: path == "/readyz" });
             }
         }

@@ -1,5 +1,6 @@
 //! What a request is refused with: problem+json, whoever refuses it.
 
+use std::fmt;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
@@ -13,6 +14,9 @@ use crate::code::Code;
 const AFTER_OVERLOAD: Duration = Duration::from_secs(1);
 /// When to come again after a fault of the store, or while the server shuts down: the next one has to start first.
 const AFTER_FAULT: Duration = Duration::from_secs(2);
+
+/// When a service should call back again whose step is between two attempts: the supervisor looks about as often.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(5);
 
 /// A request that was refused. It answers as problem+json, with `Retry-After` where the same may work later.
 #[derive(Debug)]
@@ -81,6 +85,12 @@ impl Refusal {
     }
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.0.detail, self.0.code)
+    }
+}
+
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
         Self(Box::new(problem))
@@ -97,7 +107,7 @@ impl From<steadfast::Error> for Refusal {
         let words = error.to_string();
         let words = words.strip_suffix(&format!(" [{code}]")).unwrap_or(&words).to_owned();
         let problem = Problem::new(status.as_u16(), code.as_str(), title, words);
-        match passing {
+        match error.try_again_in().or(passing) {
             Some(after) => problem.transient(after).into(),
             None if error.is_transient() => problem.transient(AFTER_FAULT).into(),
             None => problem.into(),
@@ -123,6 +133,12 @@ fn meaning(code: steadfast::Code) -> (StatusCode, &'static str, Option<Duration>
         C::UnknownTask => (S::NOT_FOUND, "There is no such task", None),
         C::UnknownBulk => (S::NOT_FOUND, "There is no such bulk", None),
         C::UnknownSchedule => (S::NOT_FOUND, "There is no such schedule", None),
+        C::UnknownCallback => (S::NOT_FOUND, "No service was given this URL", None),
+        C::CallbackUsed => (S::CONFLICT, "Another answer was taken at this URL", None),
+        C::CallbackOver => (S::GONE, "The answer comes too late", None),
+        C::CallbackEarly => {
+            (S::SERVICE_UNAVAILABLE, "The step is between two attempts", Some(BETWEEN_ATTEMPTS))
+        }
         C::KeyReused => (S::CONFLICT, "The key was used for another input", None),
         C::TooLate => (S::CONFLICT, "It is too late for that", None),
         C::Refused => (S::CONFLICT, "It was refused", None),

@@ -19,6 +19,7 @@ use crate::metrics::add_up;
 use crate::registry::{self, Registry};
 use crate::reload::{self, Source};
 use crate::state::{Metrics, State};
+use crate::trace;
 
 /// Why a server did not start, with what to do.
 #[derive(Debug)]
@@ -72,9 +73,12 @@ pub async fn start(
     let limits = limits(&config);
     let source = config.file.clone().map(|file| Source { file, said });
     let workflows = config.workflows.clone();
-    let settings = settings(&config);
+    let mut settings = settings(&config);
     let store = config.store.clone();
     let registry = Registry::new(config).map_err(StartError)?;
+    registry.webhooks().listen(&mut settings.alerts);
+    trace::of_steps(&mut settings);
+    registry.listens(address);
     let engine = registry.open(Engine::builder(store).settings(settings)).await.map_err(StartError)?;
     let (stop, stopping) = watch::channel(false);
     let adds_up = metrics.clone().map(|metrics| tokio::spawn(add_up(metrics, Clock::system())));
@@ -162,7 +166,11 @@ impl Running {
     /// The store's, in words; the server has stopped all the same.
     pub async fn shut_down(mut self) -> Result<usize, StartError> {
         let _ = self.stop.send(true);
-        self.watches.drain(..).for_each(|watch| watch.abort());
+        for watch in self.watches.drain(..) {
+            watch.abort();
+            // It holds the engine until it is gone, and the store is free only then.
+            let _ = watch.await;
+        }
         let left = self.engine.clone().shut_down().await;
         if let Ok(Err(error)) = (&mut self.door).await {
             tracing::warn!("the door did not close well: {error}");

@@ -7,8 +7,10 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Writes lines to stderr from now on, for people or as JSON.
-pub(super) fn begin(config: &Config) -> Result<()> {
+use super::telemetry::Telemetry;
+
+/// Writes lines to stderr from now on, for people or as JSON, and has spans sent if somebody wants them.
+pub(super) fn begin(config: &Config, telemetry: &Telemetry) -> Result<()> {
     let level: Targets = config.log.level.parse().with_context(|| {
         format!(
             "log.level: `{}` is no level: write `info`, or by module `warn,steadfast_runtime=debug`",
@@ -21,6 +23,7 @@ pub(super) fn begin(config: &Config) -> Result<()> {
         false => lines.with_target(false).boxed(),
     };
     tracing_subscriber::registry()
+        .with(telemetry.layer())
         .with(lines.with_filter(level))
         .try_init()
         .context("the log was begun before")

@@ -1,6 +1,7 @@
 //! `steadfast serve`: a server until it is told to stop.
 
 mod log;
+mod telemetry;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use steadfast_server::{Config, Running};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::talk;
+use telemetry::Telemetry;
 
 /// The settings that are used where nothing is said, if they are there.
 const FILE: &str = "steadfast.toml";
@@ -56,18 +58,22 @@ pub(crate) fn read(file: Option<&Path>, said: Vec<(String, String)>) -> Result<C
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let config = args.settings()?;
-    log::begin(&config)?;
+    let telemetry = Telemetry::begin(&config)?;
+    log::begin(&config, &telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that this needs")?;
-    runtime.block_on(serve(config, args.overrides()))
+    let ended = runtime.block_on(serve(config, args.overrides(), &telemetry));
+    // After what runs has said its last: it sends from threads of its own, and waits for them.
+    telemetry.end();
+    ended
 }
 
-async fn serve(config: Config, said: Vec<(String, String)>) -> Result<ExitCode> {
+async fn serve(config: Config, said: Vec<(String, String)>, telemetry: &Telemetry) -> Result<ExitCode> {
     let (store, file) = (config.store.clone(), config.file.clone());
     let mut signals = Signals::listen()?;
-    let metrics = steadfast_server::install_metrics().map_err(|error| anyhow!("{error}"))?;
+    let metrics = telemetry.measure().map_err(|error| anyhow!("{error}"))?;
     let running =
         steadfast_server::start(config, Some(metrics), said).await.map_err(|error| anyhow!("{error}"))?;
     talk::line(&format!("Steadfast listens on http://{}, its store is {store}.", running.address()));

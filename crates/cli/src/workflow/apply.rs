@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Only ask what would be so, and store nothing
     #[arg(long)]
     dry_run: bool,
+    /// Why, for the audit log
+    #[arg(long, value_name = "WHY", default_value = "", hide_default_value = true)]
+    because: String,
 }
 
 /// A file that is to be handed in.
@@ -32,10 +35,11 @@ struct Draft {
 pub(crate) async fn run(args: &Args, session: &Session) -> Result<ExitCode> {
     // All of them are read first, so that a slip of the pen in the last does not leave half of them applied.
     let drafts = args.files.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let client = session.client.saying(&session.by, &args.because);
     let (mut applied, mut code) = (Vec::new(), ExitCode::SUCCESS);
     for (path, draft) in args.files.iter().zip(&drafts) {
         let Draft { name, text, format } = draft;
-        match session.answer(session.client.apply_workflow(name, text, *format, args.dry_run)).await {
+        match session.answer(client.apply_workflow(name, text, *format, args.dry_run)).await {
             Ok(one) => applied.push(one),
             // One that is refused keeps nobody from knowing about the others.
             Err(error)

@@ -85,13 +85,25 @@ fn a_schedule_is_set_paused_resumed_and_removed() {
         world.run(&[&set[..], &["--namespace", "shop"]].concat()).well(),
         "schedule `books` is changed\n"
     );
-    assert_eq!(world.run(&["schedule", "pause", "books"]).well(), "schedule `books` is paused\n");
-    assert_eq!(world.run(&["schedule", "pause", "books"]).well(), "schedule `books` was paused before\n");
+    assert_eq!(
+        world.run(&["schedule", "pause", "books", "--because", "ticket 311"]).well(),
+        "schedule `books` is paused\n"
+    );
+    assert_eq!(
+        world.run(&["schedule", "pause", "books", "--because", "ticket 311"]).well(),
+        "schedule `books` was paused before\n"
+    );
     let all = world.run(&["schedule", "list"]).well();
     assert!(all.contains("30 2 * * MON-FRI") && all.contains("paused since"), "{all}");
-    assert_eq!(world.run(&["schedule", "resume", "books"]).well(), "schedule `books` is resumed\n");
-    assert_eq!(world.run(&["schedule", "remove", "books"]).well(), "schedule `books` is removed\n");
-    world.run(&["schedule", "pause", "books"]).badly(1, "[SF");
+    assert_eq!(
+        world.run(&["schedule", "resume", "books", "--because", "ticket 311"]).well(),
+        "schedule `books` is resumed\n"
+    );
+    assert_eq!(
+        world.run(&["schedule", "remove", "books", "--because", "ticket 311"]).well(),
+        "schedule `books` is removed\n"
+    );
+    world.run(&["schedule", "pause", "books", "--because", "ticket 311"]).badly(1, "[SF");
     world.run(&["schedule", "set", "x", "place-order", "--when", "whenever"]).badly(1, "[SF");
     world.run(&["schedule", "set", "x", "place-order"]).badly(2, "--when <WHEN>");
     world
@@ -106,7 +118,8 @@ fn a_backup_goes_to_a_whole_path_on_the_server() {
     let ran = alone(&["--server", &raw.url(), "store", "backup", "x.db"]);
     assert_eq!(ran.well(), "/b/x.db: 4096 bytes, made in 1.2s\n");
     let asked = raw.asked();
-    assert!(asked[0].starts_with("POST /api/v1/store/backup HTTP/1.1 {\"to\":\"/"), "{asked:?}");
+    assert!(asked[0].starts_with("POST /api/v1/store/backup?by="), "{asked:?}");
+    assert!(asked[0].contains(" HTTP/1.1 {\"to\":\"/"), "{asked:?}");
     assert!(asked[0].ends_with("/x.db\"}"), "{asked:?}");
     let taken = r#"{"status": 409, "code": "SF441", "title": "No", "detail": "there is a file of that name", "transient": false}"#;
     let raw = Raw::start(Some(409), "application/problem+json", taken);

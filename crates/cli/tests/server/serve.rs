@@ -12,13 +12,13 @@ const BINARY: &str = env!("CARGO_BIN_EXE_steadfast");
 const INPUT: &str = r#"{"order":"o-1","sku":"chair","quantity":1,"total_cents":1299,"card":"good"}"#;
 
 /// A server in a folder of its own, over the workflow of `examples/hello`. It is killed when it is dropped.
-struct Serving {
+pub(crate) struct Serving {
     process: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Serving {
-    fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path) -> Self {
         let mut process = Command::new(BINARY)
             .args(["serve", "--config"])
             .arg(folder.join("steadfast.toml"))
@@ -39,7 +39,7 @@ impl Serving {
         Self { process, url }
     }
 
-    fn ask(&self, args: &[&str]) -> Output {
+    pub(crate) fn ask(&self, args: &[&str]) -> Output {
         Command::new(BINARY).args(["--server", &self.url]).args(args).output().unwrap()
     }
 
@@ -82,7 +82,7 @@ fn settings(folder: &Path, inventory: &Server, payments: &Server) {
     std::fs::write(folder.join("steadfast.toml"), text).unwrap();
 }
 
-fn out(output: &Output) -> String {
+pub(crate) fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -15,9 +15,12 @@ pub struct Audit {
     /// To which task; not there for what is about more than one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// To what else, such as `service payments`, `schedule books`; not there for what is about tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// Who.
     pub by: String,
-    /// Why.
+    /// Why; empty where that need not be said, and nobody did.
     pub because: String,
     /// What, by its name.
     pub action: String,

@@ -102,5 +102,6 @@ pub struct ForceOpen {
     /// For so long, at least 1; without an end where nothing is said. Then probes are let through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(minimum = 1))]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub for_ms: Option<u64>,
 }

@@ -27,6 +27,7 @@ pub struct NewBulk {
     pub rate: Option<f64>,
     /// The most tasks, the newest first; all where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub most: Option<u64>,
     /// Who asks.
     pub by: String,

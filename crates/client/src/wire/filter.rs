@@ -38,6 +38,7 @@ pub struct Filter {
     pub text: Option<String>,
     /// Submitted longer ago than this.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub older_than_ms: Option<u64>,
     /// Submitted at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]

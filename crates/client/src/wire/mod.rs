@@ -10,6 +10,7 @@ pub mod ask;
 pub mod audit;
 pub mod breaker;
 pub mod bulk;
+pub mod callback;
 pub mod event;
 pub mod filter;
 pub mod policy;

@@ -15,6 +15,7 @@ pub struct NewSchedule {
     pub workflow: String,
     /// Which version of it; the newest at the time of the declaration where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint32"))]
     pub version: Option<u32>,
     /// The input of its runs.
     #[serde(default)]
@@ -35,6 +36,7 @@ pub struct NewSchedule {
     pub overlap: Option<Overlap>,
     /// Begins each run by up to this much later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub jitter_ms: Option<u64>,
     /// No instant before this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +60,7 @@ pub enum Missed {
     /// Each of them runs, up to so many.
     RunAll {
         /// How many.
+        #[cfg_attr(feature = "schema", schema(format = "uint32"))]
         most: u32,
     },
 }

@@ -23,6 +23,7 @@ pub struct Submit {
     pub workflow: String,
     /// Which version of it; the newest where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint32"))]
     pub version: Option<u32>,
     /// What it is to work on; `null` where nothing is said.
     #[serde(default)]
@@ -46,6 +47,7 @@ pub struct Submit {
     pub start_at: Option<String>,
     /// It starts so long after it was submitted. Not both of these two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(format = "uint64"))]
     pub start_after_ms: Option<u64>,
     /// Who is told what becomes of it: `queue:NAME` or `hook:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json as Answer;
 use axum::extract::State as Has;
 use http::StatusCode;
-use steadfast::resilience;
+use steadfast::{Deed, Operator, resilience};
 use steadfast_client::wire::breaker::{Breaker, Breakers, Force, ForceOpen};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -83,15 +83,14 @@ async fn open_breaker(
     Json(body): Json<ForceOpen>,
 ) -> Told {
     params.done()?;
-    said(&body.by, &body.because)?;
+    let hand = Hand::of(&state, service, body.by, body.because)?;
     let time = body.for_ms.map(Duration::from_millis);
     if time.is_some_and(|time| time.is_zero() || time > LONGEST) {
         let message = format!("expected from 1 to {}, or nothing for no end", LONGEST.as_millis());
         return Err(Refusal::body("for_ms", message));
     }
-    let own = find(&state, &service)?;
-    own.force_open(time, body.by, body.because);
-    told(&state, &service, &own).await
+    let deed = hand.deed("open").with("for_ms", body.for_ms);
+    hand.set(deed, |own, by, because| own.force_open(time, by, because)).await
 }
 
 /// Holds a breaker closed: every call goes through and nothing trips it.
@@ -108,10 +107,8 @@ async fn close_breaker(
     Json(body): Json<Force>,
 ) -> Told {
     params.done()?;
-    said(&body.by, &body.because)?;
-    let own = find(&state, &service)?;
-    own.force_closed(body.by, body.because);
-    told(&state, &service, &own).await
+    let hand = Hand::of(&state, service, body.by, body.because)?;
+    hand.set(hand.deed("close"), resilience::Breaker::force_closed).await
 }
 
 /// Lets probes through, however the breaker stands.
@@ -128,10 +125,8 @@ async fn half_open_breaker(
     Json(body): Json<Force>,
 ) -> Told {
     params.done()?;
-    said(&body.by, &body.because)?;
-    let own = find(&state, &service)?;
-    own.half_open(body.by, body.because);
-    told(&state, &service, &own).await
+    let hand = Hand::of(&state, service, body.by, body.because)?;
+    hand.set(hand.deed("half-open"), resilience::Breaker::half_open).await
 }
 
 /// Closes a breaker with all counts at zero, and ends whatever was forced.
@@ -148,10 +143,8 @@ async fn reset_breaker(
     Json(body): Json<Force>,
 ) -> Told {
     params.done()?;
-    said(&body.by, &body.because)?;
-    let own = find(&state, &service)?;
-    own.reset(body.by, body.because);
-    told(&state, &service, &own).await
+    let hand = Hand::of(&state, service, body.by, body.because)?;
+    hand.set(hand.deed("reset"), resilience::Breaker::reset).await
 }
 
 /// Lets a breaker that is open probe now instead of later.
@@ -171,17 +164,55 @@ async fn probe_breaker(
 ) -> Told {
     use resilience::breaker::State as S;
     params.done()?;
-    said(&body.by, &body.because)?;
-    let own = find(&state, &service)?;
+    let hand = Hand::of(&state, service, body.by, body.because)?;
+    let (own, service) = (&hand.own, &hand.service);
     if !matches!(own.state(), S::Open | S::ForcedOpen) {
         let detail = format!(
             "the breaker of `{service}` is {}, and only one that is open has something to find out",
             own.state()
         );
+        hand.operator().note(hand.deed("probe").refused(&detail)).await?;
         return Err(Refusal::new(StatusCode::CONFLICT, Code::Conflict, detail));
     }
-    own.half_open(body.by, body.because);
-    told(&state, &service, &own).await
+    hand.set(hand.deed("probe"), resilience::Breaker::half_open).await
+}
+
+/// Somebody's hand on a breaker.
+struct Hand<'s> {
+    state: &'s State,
+    service: String,
+    own: resilience::Breaker,
+    by: String,
+    because: String,
+}
+
+impl<'s> Hand<'s> {
+    fn of(state: &'s State, service: String, by: String, because: String) -> Result<Self, Refusal> {
+        said(&by, &because)?;
+        let own = find(state, &service)?;
+        Ok(Self { state, service, own, by, because })
+    }
+
+    fn operator(&self) -> Operator {
+        self.state.engine().operator(&self.by)
+    }
+
+    /// What is about to be done, with how the breaker stands.
+    fn deed(&self, verb: &str) -> Deed {
+        let (action, about) = (format!("breaker {verb}"), format!("service {}", self.service));
+        let deed = self.operator().deed(&action, &about, &self.because);
+        deed.with("before", map::snake(self.own.state().as_str()))
+    }
+
+    /// Does it. It is in the audit log first: what a breaker is told, it acts on at once.
+    async fn set(&self, deed: Deed, act: impl FnOnce(&resilience::Breaker, String, String)) -> Told {
+        let act = async {
+            act(&self.own, self.by.clone(), self.because.clone());
+            Ok::<_, Refusal>(())
+        };
+        self.operator().does(deed, act).await?;
+        told(self.state, &self.service, &self.own).await
+    }
 }
 
 fn find(state: &State, service: &str) -> Result<resilience::Breaker, Refusal> {

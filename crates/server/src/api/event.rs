@@ -12,7 +12,7 @@ use http::header::CACHE_CONTROL;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use steadfast::Task;
-use steadfast_client::wire::event::{CHANGE, END};
+use steadfast_client::wire::event::{CHANGE, END, ServerSent};
 use steadfast_client::wire::task::{Change, Outcome};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa_axum::router::OpenApiRouter;
@@ -50,8 +50,8 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
         ("after" = Option<u64>, Query, description = "The same, for those who cannot set the header"),
     ),
     responses(
-        (status = 200, description = "The stream", body = String, content_type = "text/event-stream",
-            example = "id: 3\nevent: change\ndata: {\"revision\":3,\"at\":\"2026-11-17T05:00:00Z\",\"state\":\"completed\"}\n\n"),
+        (status = 200, description = "The stream: one such after another", body = ServerSent, content_type = "text/event-stream",
+            example = json!({ "event": "change", "id": "3", "data": "{\"revision\":3,\"at\":\"2026-11-17T05:00:00Z\",\"state\":\"completed\"}" })),
         (status = 204, description = "The task is at rest, and there is nothing behind that place"),
     )
 )]
@@ -102,7 +102,8 @@ async fn events(
 fn after(params: &mut Params, headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     let query = params.number("after")?;
     let Some(header) = headers.get("last-event-id") else { return Ok(query) };
-    let read = header.to_str().ok().and_then(|text| text.parse().ok());
+    let read = header.to_str().ok().and_then(|text| text.parse::<i64>().ok());
+    let read = read.and_then(|after| u64::try_from(after).ok());
     let bad = || {
         Refusal::query("after", "`Last-Event-ID` is no place in a task's history: expected a whole number")
     };

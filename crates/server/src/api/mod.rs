@@ -3,6 +3,8 @@
 mod audit;
 mod breaker;
 mod bulk;
+mod callback;
+mod deed;
 mod event;
 mod filter;
 mod health;
@@ -39,6 +41,7 @@ fn api() -> OpenApiRouter<State> {
         .merge(submit::routes())
         .merge(task::routes())
         .merge(event::routes())
+        .merge(callback::routes())
         .merge(operate::routes())
         .merge(bulk::routes())
         .merge(audit::routes())

@@ -5,11 +5,13 @@ use std::time::Duration;
 use axum::Json as Answer;
 use axum::extract::State as Has;
 use http::StatusCode;
+use serde_json::Value;
 use steadfast::Time;
 use steadfast_client::wire::schedule::{Declared, DeclaredSchedule, NewSchedule, Schedules, Turned};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::deed::{MaySayParams, Said, SaidParams};
 use super::submit::known_workflow;
 use crate::extract::{Json, Params, Part};
 use crate::map;
@@ -41,7 +43,7 @@ async fn schedules(Has(state): Has<State>, params: Params) -> Result<Answer<Sche
 /// The same declaration changes nothing; another one under the same name takes the place of the first.
 #[utoipa::path(
     put, path = "/schedules/{name}", tag = "schedules",
-    params(("name" = String, Path, description = "What it is called")),
+    params(("name" = String, Path, description = "What it is called"), MaySayParams),
     request_body = NewSchedule,
     responses(
         (status = 200, description = "It was there before", body = DeclaredSchedule),
@@ -51,9 +53,10 @@ async fn schedules(Has(state): Has<State>, params: Params) -> Result<Answer<Sche
 async fn put_schedule(
     Has(state): Has<State>,
     Part(name): Part,
-    params: Params,
+    mut params: Params,
     Json(body): Json<NewSchedule>,
 ) -> Result<(StatusCode, Answer<DeclaredSchedule>), Refusal> {
+    let said = Said::if_any(&mut params)?;
     params.done()?;
     let workflow = known_workflow(&state, &body.workflow, body.version)?;
     let mut schedule = state.engine().schedule(&name, &workflow, &body.input).cron(&body.when);
@@ -78,7 +81,12 @@ async fn put_schedule(
     if let Some(at) = at("ends_at", body.ends_at.as_deref())? {
         schedule = schedule.ends_at(at);
     }
-    let declared = map::schedule::declared(schedule.await?);
+    // What makes no sense is no deed.
+    schedule.preview(1)?;
+    let (operator, deed) = said.deed(&state, "schedule set", &format!("schedule {name}"));
+    let declared =
+        operator.does(deed.with("declared", shown(body)), async { Ok::<_, Refusal>(schedule.await?) });
+    let declared = map::schedule::declared(declared.await?);
     let status = if declared == Declared::New { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Answer(DeclaredSchedule { name, declared })))
 }
@@ -87,50 +95,76 @@ fn at(place: &str, text: Option<&str>) -> Result<Option<Time>, Refusal> {
     text.map(time).transpose().map_err(|why| Refusal::body(place, why))
 }
 
+/// A declaration as the audit log shows it. The input is left out: it may be large, and is somebody's.
+fn shown(mut body: NewSchedule) -> Value {
+    body.input = Value::Null;
+    // Nothing of this type fails to be written.
+    serde_json::to_value(body).unwrap_or_default()
+}
+
+/// Does this to a schedule, in the name of who asks.
+async fn turn<T>(
+    state: &State,
+    said: &Said,
+    verb: &str,
+    name: &str,
+    act: impl Future<Output = Result<T, steadfast::Error>>,
+) -> Result<T, Refusal> {
+    if !state.engine().schedules().await?.iter().any(|schedule| *schedule.name == *name) {
+        // There is nothing to be done to it, and nobody need be told for ever.
+        return Ok(act.await?);
+    }
+    let (operator, deed) = said.deed(state, &format!("schedule {verb}"), &format!("schedule {name}"));
+    Ok(operator.does(deed, act).await?)
+}
+
 /// Removes a schedule. Tasks that it has begun go on.
 #[utoipa::path(
     delete, path = "/schedules/{name}", tag = "schedules",
-    params(("name" = String, Path, description = "What it is called")),
+    params(("name" = String, Path, description = "What it is called"), SaidParams),
     responses((status = 204, description = "It is gone"))
 )]
 async fn delete_schedule(
     Has(state): Has<State>,
     Part(name): Part,
-    params: Params,
+    mut params: Params,
 ) -> Result<StatusCode, Refusal> {
+    let said = Said::take(&mut params)?;
     params.done()?;
-    state.engine().remove_schedule(&name).await?;
+    turn(&state, &said, "remove", &name, state.engine().remove_schedule(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Has a schedule begin no more runs until it is resumed.
 #[utoipa::path(
     post, path = "/schedules/{name}/pause", tag = "schedules",
-    params(("name" = String, Path, description = "What it is called")),
+    params(("name" = String, Path, description = "What it is called"), SaidParams),
     responses((status = 200, description = "It is paused", body = Turned))
 )]
 async fn pause_schedule(
     Has(state): Has<State>,
     Part(name): Part,
-    params: Params,
+    mut params: Params,
 ) -> Result<Answer<Turned>, Refusal> {
+    let said = Said::take(&mut params)?;
     params.done()?;
-    let changed = state.engine().pause_schedule(&name).await?;
+    let changed = turn(&state, &said, "pause", &name, state.engine().pause_schedule(&name)).await?;
     Ok(Answer(Turned { name, changed }))
 }
 
 /// Goes on with a schedule that was paused.
 #[utoipa::path(
     post, path = "/schedules/{name}/resume", tag = "schedules",
-    params(("name" = String, Path, description = "What it is called")),
+    params(("name" = String, Path, description = "What it is called"), SaidParams),
     responses((status = 200, description = "It goes on", body = Turned))
 )]
 async fn resume_schedule(
     Has(state): Has<State>,
     Part(name): Part,
-    params: Params,
+    mut params: Params,
 ) -> Result<Answer<Turned>, Refusal> {
+    let said = Said::take(&mut params)?;
     params.done()?;
-    let changed = state.engine().resume_schedule(&name).await?;
+    let changed = turn(&state, &said, "resume", &name, state.engine().resume_schedule(&name)).await?;
     Ok(Answer(Turned { name, changed }))
 }

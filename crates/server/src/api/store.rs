@@ -7,6 +7,7 @@ use steadfast_client::wire::store::{Backup, Finding, NewBackup, Verified};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::deed::{MaySayParams, Said};
 use crate::extract::{Json, Params};
 use crate::guard::Slot;
 use crate::problem::Refusal;
@@ -18,22 +19,24 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
 
 /// Copies the store to a new file on the server's machine, while work goes on.
 #[utoipa::path(
-    post, path = "/store/backup", tag = "store", request_body = NewBackup,
+    post, path = "/store/backup", tag = "store", params(MaySayParams), request_body = NewBackup,
     responses((status = 200, description = "It is copied", body = Backup))
 )]
 async fn back_up(
     Has(state): Has<State>,
     Extension(slot): Extension<Slot>,
-    params: Params,
+    mut params: Params,
     Json(body): Json<NewBackup>,
 ) -> Result<Answer<Backup>, Refusal> {
+    let said = Said::if_any(&mut params)?;
     params.done()?;
     if !std::path::Path::new(&body.to).is_absolute() {
         return Err(Refusal::body("to", "expected a whole path, such as `/var/backups/steadfast.db`"));
     }
     // It takes long, and keeps nobody else from working.
     slot.leave();
-    let done = state.engine().backup(&body.to).await?;
+    let (operator, deed) = said.deed(&state, "store backup", "store");
+    let done = operator.does(deed.with("to", body.to.as_str()), state.engine().backup(&body.to)).await?;
     let took_ms = u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX);
     Ok(Answer(Backup { to: body.to, bytes: done.bytes, took_ms }))
 }

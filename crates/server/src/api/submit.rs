@@ -1,5 +1,6 @@
 //! Handing work in: one task, many, and signals to those that wait.
 
+use std::future::IntoFuture as _;
 use std::time::Duration;
 
 use axum::Extension;
@@ -10,8 +11,9 @@ use futures_util::stream;
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use steadfast::{ReplyTo, Task};
+use steadfast::{ReplyTo, Task, Trace};
 use steadfast_client::wire::submit::{Batch, Batched, BatchedTask, Signal, Submit, Submitted};
+use tracing::Instrument as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -22,6 +24,7 @@ use crate::map;
 use crate::problem::Refusal;
 use crate::span::time;
 use crate::state::State;
+use crate::trace;
 
 /// The most tasks of a batch: one commit of the store takes about as many.
 pub(crate) const MOST_IN_BATCH: usize = 1_000;
@@ -46,6 +49,9 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
         ("wait" = Option<String>, Query, description = "Waits for the end of the task, at most so long, such as `30s`",
             pattern = "^[0-9]+(ms|s|m|h|d)$", example = "30s"),
         ("Idempotency-Key" = Option<String>, Header, description = "The key, if the body has none"),
+        ("traceparent" = Option<String>, Header, description = "The trace that the task belongs to, as W3C Trace Context has it: each call of \
+            its steps goes out in it. What makes no sense is left out"),
+        ("tracestate" = Option<String>, Header, description = "What belongs to the trace"),
     ),
     request_body = Submit,
     responses(
@@ -65,7 +71,7 @@ async fn submit(
     let body = under_header(body, &headers)?;
     let task = {
         let _place = state.place_to_submit(1)?;
-        store(&state, body).await?
+        store(&state, body, trace_of(&headers)).await?
     };
     let id = task.id().to_string();
     let outcome = match wait {
@@ -84,6 +90,10 @@ async fn submit(
     post,
     path = "/tasks/batch",
     tag = "tasks",
+    params(
+        ("traceparent" = Option<String>, Header, description = "The trace that all of them belong to, as W3C Trace Context has it"),
+        ("tracestate" = Option<String>, Header, description = "What belongs to the trace"),
+    ),
     request_body = Batch,
     responses((status = 200, description = "What became of each", body = Batched))
 )]
@@ -93,6 +103,7 @@ async fn submit_batch(
     request: Request,
 ) -> Result<axum::Json<Batched>, Refusal> {
     params.done()?;
+    let trace = trace_of(request.headers());
     let batch: Batch = read_json(request, &state, state.limits().batch_body).await?;
     match batch.tasks.len() {
         0 => return Err(Refusal::body("tasks", "there is none: send at least one")),
@@ -103,7 +114,8 @@ async fn submit_batch(
         _ => {}
     }
     let _places = state.place_to_submit(batch.tasks.len())?;
-    let each = batch.tasks.into_iter().enumerate().map(|(place, task)| batched(&state, place, task));
+    let each =
+        batch.tasks.into_iter().enumerate().map(|(place, task)| batched(&state, place, task, trace.clone()));
     let tasks: Vec<BatchedTask> = stream::iter(each).buffered(AT_A_TIME).collect().await;
     let stored = tasks.iter().filter(|task| task.id.is_some()).count();
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -111,8 +123,8 @@ async fn submit_batch(
     Ok(axum::Json(Batched { tasks, stored: count(stored), refused }))
 }
 
-async fn batched(state: &State, place: usize, task: Submit) -> BatchedTask {
-    match store(state, task).await {
+async fn batched(state: &State, place: usize, task: Submit, trace: Option<Trace>) -> BatchedTask {
+    match store(state, task, trace).await {
         Ok(task) => BatchedTask { id: Some(task.id().to_string()), problem: None },
         Err(refusal) => {
             let problem = refusal.inside(&format!("body.tasks[{place}]")).into_problem();
@@ -175,7 +187,7 @@ fn under_header(mut body: Submit, headers: &HeaderMap) -> Result<Submit, Refusal
 }
 
 /// Has the engine store a task.
-async fn store(state: &State, body: Submit) -> Result<Task<Value>, Refusal> {
+async fn store(state: &State, body: Submit, trace: Option<Trace>) -> Result<Task<Value>, Refusal> {
     let workflow = known_workflow(state, &body.workflow, body.version)?;
     workflow.check_input(&body.input)?;
     let mut submit = state.engine().submit(&workflow, &body.input);
@@ -206,7 +218,20 @@ async fn store(state: &State, body: Submit) -> Result<Task<Value>, Refusal> {
     if let Some(correlation) = body.correlation {
         submit = submit.correlation(correlation);
     }
-    Ok(submit.await?)
+    let (span, trace) = trace::of_submission(trace, workflow.name());
+    if let Some(trace) = trace {
+        submit = submit.trace(trace);
+    }
+    Ok(submit.into_future().instrument(span).await?)
+}
+
+/// The trace that a request belongs to. What makes no sense is none: nobody is refused for it.
+fn trace_of(headers: &HeaderMap) -> Option<Trace> {
+    let mut parents = headers.get_all("traceparent").iter();
+    let (parent, none) = (parents.next()?.to_str().ok()?, parents.next());
+    let states: Vec<_> =
+        headers.get_all("tracestate").iter().filter_map(|value| value.to_str().ok()).collect();
+    none.is_none().then(|| Trace::read(parent, Some(&states.join(","))))?
 }
 
 /// A workflow that the house knows.

@@ -8,6 +8,7 @@ use steadfast_client::wire::workflow::{Applied, Change, Format, Workflow, Workfl
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::deed::{MaySayParams, Said};
 use crate::code::Code;
 use crate::extract::{Params, Part, from_json, media_type, read_bytes, wrong_media_type};
 use crate::problem::Refusal;
@@ -36,7 +37,7 @@ async fn workflows(Has(state): Has<State>, params: Params) -> Result<Json<Workfl
     get, path = "/workflows/{name}", tag = "workflows",
     params(
         ("name" = String, Path, description = "Its name"),
-        ("version" = Option<u32>, Query, description = "Whose definition is shown; that of the active one where nothing is said"),
+        ("version" = Option<u32>, Query, format = "uint32", description = "Whose definition is shown; that of the active one where nothing is said"),
     ),
     responses((status = 200, description = "The workflow", body = Workflow))
 )]
@@ -67,6 +68,7 @@ async fn workflow(
     params(
         ("name" = String, Path, description = "Its name: that of the file too"),
         ("dry_run" = Option<bool>, Query, description = "Whether it is only checked"),
+        MaySayParams,
     ),
     request_body(description = "The workflow file", content(
         (String = "application/yaml"),
@@ -84,6 +86,7 @@ async fn apply_workflow(
     request: Request,
 ) -> Result<(StatusCode, Json<Applied>), Refusal> {
     let dry_run = params.flag("dry_run")?;
+    let said = Said::if_any(&mut params)?;
     params.done()?;
     let format = format_of(&media_type(request.headers()))?;
     let bytes = read_bytes(request, &state, state.limits().body).await?;
@@ -96,9 +99,31 @@ async fn apply_workflow(
         Refusal::new(StatusCode::BAD_REQUEST, Code::BadBody, detail)
     };
     let text = String::from_utf8(bytes).map_err(no_text)?;
-    let applied = state.house().apply(&name, &text, format, dry_run).await?;
+    let applied = apply(&state, &said, &name, &text, format, dry_run).await?;
     let is_new = !applied.dry_run && applied.change != Change::Same;
     Ok((if is_new { StatusCode::CREATED } else { StatusCode::OK }, Json(applied)))
+}
+
+/// Takes it in, in the name of who asks. What makes no sense, or is there already, is no deed.
+async fn apply(
+    state: &State,
+    said: &Said,
+    name: &str,
+    text: &str,
+    format: Format,
+    dry_run: bool,
+) -> Result<Applied, Refusal> {
+    let would_be = state.house().apply(name, text, format, true).await?;
+    if dry_run {
+        return Ok(would_be);
+    }
+    let apply = async { Ok::<_, Refusal>(state.house().apply(name, text, format, false).await?) };
+    if would_be.change == Change::Same {
+        return apply.await;
+    }
+    let about = format!("workflow {name}");
+    let (operator, deed) = said.deed(state, "workflow apply", &about);
+    operator.does(deed.with("version", would_be.version), apply).await
 }
 
 fn format_of(media_type: &str) -> Result<Format, Refusal> {

@@ -3,6 +3,7 @@
 //!
 //! The keys are data (`section.rs`): the reference and the JSON Schema are made of the same table. Must never start anything.
 
+mod alerts;
 mod env;
 mod section;
 mod size;
@@ -15,10 +16,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::Uri;
 use steadfast_form::tree::{Key, Node, Place, Value};
 use steadfast_form::{Complaint, Format, Kind, Table, entries, validate};
 use steadfast_resilience::policy::{FILE_FIELDS, Policies, SERVICE_FIELDS};
 
+pub use alerts::{AlertsConfig, WebhookConfig};
 use section::{CONFIG, SERVICE_OWN};
 
 /// The variables of the environment; what is no text is nobody's setting.
@@ -42,6 +45,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Where it listens.
     pub listen: SocketAddr,
+    /// Where services reach it that answer later, without a slash at its end; `None` for where it listens.
+    pub callback_url: Option<String>,
     /// The folder that it keeps its store in.
     pub data: PathBuf,
     /// The store's address.
@@ -62,6 +67,8 @@ pub struct Config {
     pub log: Log,
     /// Where the collector of spans and metrics is, and what the server calls itself there.
     pub otlp: Option<(String, String)>,
+    /// Who is told of what goes wrong.
+    pub alerts: AlertsConfig,
     /// Services by name.
     pub services: BTreeMap<String, ServiceConfig>,
     /// How they are called.
@@ -254,6 +261,7 @@ impl Reader<'_> {
         let data = path("data").unwrap_or_else(|| self.folder.join("steadfast-data"));
         let (workflows, secrets) = (path("workflows"), path("secrets"));
         let listen = self.listen(&table);
+        let callback_url = self.callback_url(&table);
         let store = table
             .word("store")
             .map_or_else(|| format!("sqlite:{}", data.join("steadfast.db").display()), str::to_owned);
@@ -261,6 +269,8 @@ impl Reader<'_> {
         let limits = self.limits(&inner("limits"));
         let log = inner("log");
         let telemetry = inner("telemetry");
+        let otlp = self.otlp(&telemetry);
+        let alerts = self.alerts(&inner("alerts"));
         let services: BTreeMap<_, _> = table
             .named("service")
             .iter()
@@ -283,6 +293,7 @@ impl Reader<'_> {
         let config = policies.zip(listen).map(|(policies, listen)| Config {
             file: None,
             listen,
+            callback_url,
             data,
             store,
             workflows,
@@ -295,9 +306,8 @@ impl Reader<'_> {
                 json: log.word("format") == Some("json"),
                 level: log.word("level").unwrap_or("info").to_owned(),
             },
-            otlp: telemetry
-                .word("otlp")
-                .map(|url| (url.to_owned(), telemetry.word("name").unwrap_or("steadfast").to_owned())),
+            otlp,
+            alerts,
             services,
             policies,
         });
@@ -340,6 +350,44 @@ impl Reader<'_> {
         }
     }
 
+    /// Where the collector is, and what the server calls itself there.
+    fn otlp(&mut self, table: &Table<'_>) -> Option<(String, String)> {
+        let url = table.word("otlp")?;
+        let wrong = match url.strip_prefix("http://") {
+            _ if cfg!(not(feature = "otel")) => Some(
+                "this program was built without OpenTelemetry: build it with `--features otel`, or take this out; \
+                 what is measured is at `/metrics` too",
+            ),
+            None | Some("") => Some(
+                "it is no address to send to: write one such as \"http://127.0.0.1:4318\" (TLS is left to a collector beside the server)",
+            ),
+            Some(_) => None,
+        };
+        if let Some(message) = wrong {
+            self.complain(table.place("otlp"), "telemetry.otlp", message);
+        }
+        Some((url.to_owned(), table.word("name").unwrap_or("steadfast").to_owned()))
+    }
+
+    /// Where services call back: a URL behind which the API's own path comes.
+    fn callback_url(&mut self, table: &Table<'_>) -> Option<String> {
+        let text = table.word("callback_url")?;
+        let uri = text.parse::<Uri>().ok().filter(|uri| {
+            let web = matches!(uri.scheme_str(), Some("http" | "https"));
+            let user = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+            web && !user && uri.host().is_some_and(|host| !host.is_empty()) && uri.query().is_none()
+        });
+        if uri.is_none() || text.contains('#') {
+            let found = text.chars().take(100).collect::<String>();
+            let message = format!(
+                "expected a URL such as \"https://steadfast.example\", without user, `?` or `#`, found \"{found}\""
+            );
+            self.complain(table.place("callback_url"), "callback_url", message);
+            return None;
+        }
+        Some(text.trim_end_matches('/').to_owned())
+    }
+
     fn limits(&mut self, table: &Table<'_>) -> Limits {
         let count = |key: &str, default: u32| table.count(key).unwrap_or(default);
         Limits {
@@ -356,12 +404,9 @@ impl Reader<'_> {
 
     fn service(&mut self, name: &str, table: &Table<'_>) -> ServiceConfig {
         let of = format!("service.{name}");
-        let headers = table.named("headers").iter();
-        let headers = headers
-            .filter_map(|(key, node)| Some((key.name.clone(), steadfast_form::text(node)?.to_owned())));
         ServiceConfig {
             url: table.word("url").unwrap_or_default().to_owned(),
-            headers: headers.collect(),
+            headers: headers_of(table),
             secrets: table
                 .list("secrets")
                 .iter()
@@ -392,6 +437,14 @@ impl Reader<'_> {
             _ => None,
         }
     }
+}
+
+/// The headers that a table has.
+fn headers_of(table: &Table<'_>) -> Vec<(String, String)> {
+    let headers = table.named("headers").iter();
+    headers
+        .filter_map(|(key, node)| Some((key.name.clone(), steadfast_form::text(node)?.to_owned())))
+        .collect()
 }
 
 fn kept(table: &Table<'_>, key: &str) -> Duration {

@@ -16,12 +16,18 @@ pub(crate) static CONFIG: Section = Section {
     fields: &FIELDS,
 };
 
-const OWN: [Field; 10] = [
+const OWN: [Field; 12] = [
     field(
         "listen",
         Text,
         "127.0.0.1:7171",
         "Where it listens: an address of this machine itself, and a port.",
+    ),
+    field(
+        "callback_url",
+        Text,
+        "",
+        "Where services reach this server that answer later, such as `https://steadfast.example`; without it, where it listens.",
     ),
     field(
         "data",
@@ -51,6 +57,7 @@ const OWN: [Field; 10] = [
     field("retention", Table(&RETENTION), "", "How long what is over is kept."),
     field("limits", Table(&LIMITS), "", "How much it takes at once."),
     field("log", Table(&LOG), "", "What it writes to stderr."),
+    field("alerts", Table(&ALERTS), "", "Who is told of what goes wrong. It is in the log anyway."),
     field("telemetry", Table(&TELEMETRY), "", "Spans and metrics over OTLP."),
 ];
 
@@ -193,6 +200,64 @@ static LOG: Section = Section {
         ),
     ],
 };
+
+/// What an alert can be about: a test sees to it that none is missing.
+const ALERT_KINDS: &[&str] = &[
+    "task-failed",
+    "undo-stuck",
+    "circuit-opened",
+    "circuit-closed",
+    "failure-rate",
+    "retries",
+    "throttled",
+    "slow-success",
+    "reply-queue",
+    "store-held",
+];
+
+static ALERTS: Section = Section {
+    name: "alerts",
+    doc: "Who is told of what goes wrong, and how often it is tried.",
+    presets: &[],
+    fields: &[
+        field(
+            "tries",
+            Count(1, 1_000),
+            "20",
+            "How often an alert is posted before it is given up, and kept for 30 days.",
+        ),
+        field("within", Duration, "10s", "How long a receiver may take for one alert."),
+        field(
+            "first_wait",
+            Duration,
+            "1s",
+            "The wait after the first time that a receiver has failed; it doubles each time.",
+        ),
+        field("longest_wait", Duration, "5m", "No wait is longer."),
+        field("webhook", Named(&WEBHOOK_TABLE), "", "Webhooks by name: where alerts are posted to."),
+    ],
+};
+
+static WEBHOOK_TABLE: Shape = Table(&WEBHOOK);
+
+static WEBHOOK: Section = Section {
+    name: "webhook",
+    doc: "Where alerts are posted to, as JSON, with an id that is the same each time and a signature.",
+    presets: &[],
+    fields: &[
+        field("url", Text, "", "Where it is: `http://host:port/path`.").needed(),
+        field("headers", Named(&Text), "", "Headers of each request. `secret://NAME` stands for a secret."),
+        field(
+            "sign_with",
+            Text,
+            "",
+            "The secret, by its name, that each message is signed with: HMAC-SHA256, as Standard Webhooks has it.",
+        ),
+        field("kinds", List(&KINDS), "", "Which alerts are posted; all of them without it."),
+    ],
+};
+
+static KINDS: Shape = Word(ALERT_KINDS);
 
 static TELEMETRY: Section = Section {
     name: "telemetry",

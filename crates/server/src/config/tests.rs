@@ -60,6 +60,97 @@ fn services_have_addresses_and_policies() {
 }
 
 #[test]
+fn webhooks_say_where_what_and_how_often() {
+    let config = parse(
+        r#"
+        [alerts]
+        tries = 3
+        within = "2s"
+        first_wait = "20ms"
+
+        [alerts.webhook.pager]
+        url = "http://127.0.0.1:9000/hooks/7"
+        headers = { Authorization = "Bearer secret://pager-token" }
+        sign_with = "secret://pager-key"
+        kinds = ["task-failed", "circuit-opened"]
+
+        [alerts.webhook.chat]
+        url = "http://127.0.0.1:9001"
+        "#,
+    )
+    .unwrap();
+    let alerts = &config.alerts;
+    assert_eq!((alerts.tries, alerts.within), (3, Duration::from_secs(2)));
+    assert_eq!(
+        (alerts.first_wait, alerts.longest_wait),
+        (Duration::from_millis(20), Duration::from_secs(300))
+    );
+    let pager = &alerts.webhooks["pager"];
+    assert_eq!(pager.sign_with.as_deref(), Some("pager-key"));
+    assert_eq!((pager.kinds.len(), pager.headers.len()), (2, 1));
+    assert_eq!((alerts.webhooks["chat"].kinds.len(), &alerts.webhooks["chat"].sign_with), (0, &None));
+}
+
+#[test]
+fn a_webhook_that_makes_no_sense_is_refused_with_its_place() {
+    let told = refused(
+        "[alerts]\nfirst_wait = \"10m\"\n[alerts.webhook.pager]\nkinds = [\"task-faild\"]\nsign_with = \"not a name\"\nurll = \"x\"",
+    );
+    for part in [
+        "steadfast.toml:2:1: alerts.first_wait: 600s is longer than `longest_wait`, 300s",
+        "alerts.webhook.pager.kinds",
+        "did you mean \"task-failed\"?",
+        "steadfast.toml:5:1: alerts.webhook.pager.sign_with: it names no secret",
+        "alerts.webhook.pager.urll: unknown key: did you mean `url`?",
+    ] {
+        assert!(told.contains(part), "{part} is not in\n{told}");
+    }
+    for key in ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "k/ey="] {
+        let told =
+            refused(&format!("[alerts.webhook.pager]\nurl = \"http://127.0.0.1:1\"\nsign_with = \"{key}\""));
+        assert!(
+            told.contains("it names no secret") && !told.contains(key),
+            "it may be the key itself: {told}"
+        );
+    }
+    let https = parse("[alerts.webhook.pager]\nurl = \"ftp://pager?a=b\"").unwrap();
+    let told = crate::check(https).unwrap_err();
+    assert!(told.contains("alerts.webhook.pager.url: `ftp://` cannot be called"), "{told}");
+}
+
+#[test]
+fn a_collector_that_cannot_be_sent_to_is_refused_with_its_place() {
+    let told = |url: &str| parse(&format!("[telemetry]\notlp = \"{url}\"")).map(|config| config.otlp);
+    let good = told("http://127.0.0.1:4318");
+    if cfg!(feature = "otel") {
+        assert_eq!(good.unwrap(), Some(("http://127.0.0.1:4318".to_owned(), "steadfast".to_owned())));
+        for bad in ["https://collector", "http://", "collector:4318"] {
+            let words = told(bad).unwrap_err().to_string();
+            assert!(
+                words.starts_with("steadfast.toml:2:1: telemetry.otlp: it is no address to send to"),
+                "{words}"
+            );
+        }
+    } else {
+        let words = good.unwrap_err().to_string();
+        assert!(
+            words.starts_with("steadfast.toml:2:1: telemetry.otlp: this program was built without"),
+            "{words}"
+        );
+        assert!(words.contains("`--features otel`"), "{words}");
+    }
+}
+
+/// A kind of alert that is new has to be one that settings can name.
+#[test]
+fn every_kind_of_alert_can_be_asked_for() {
+    let kinds = steadfast::AlertKind::ALL.map(|kind| format!("\"{kind}\"")).join(", ");
+    let config =
+        parse(&format!("[alerts.webhook.pager]\nurl = \"http://127.0.0.1:1\"\nkinds = [{kinds}]")).unwrap();
+    assert_eq!(config.alerts.webhooks["pager"].kinds.len(), steadfast::AlertKind::ALL.len());
+}
+
+#[test]
 fn everything_that_is_wrong_is_told_with_its_place_and_the_nearest_name() {
     let told = refused(
         "listn = \"127.0.0.1:1\"\n[service.payments]\nurl = \"http://127.0.0.1:1\"\nretry = \"patent\"\nmax_response = \"8MB\"\nmost_runing = 3\n\n[retry.patient]\nmax_retries = -1\n[service.stock]\nattempt_timeout = \"2s\"",
@@ -82,6 +173,36 @@ fn everything_that_is_wrong_is_told_with_its_place_and_the_nearest_name() {
 fn only_this_machine_is_listened_to() {
     assert!(refused("listen = \"0.0.0.0:7171\"").contains("can be reached from other machines"));
     assert!(refused("listen = \"somewhere\"").contains("expected an address with a port"));
+}
+
+#[test]
+fn services_call_back_at_a_url_with_nothing_behind_it() {
+    assert_eq!(parse("").unwrap().callback_url, None);
+    for (said, taken) in [
+        ("https://steadfast.example", "https://steadfast.example"),
+        ("http://10.0.0.7:8080/in/", "http://10.0.0.7:8080/in"),
+        ("http://[::1]:9", "http://[::1]:9"),
+    ] {
+        let config = parse(&format!("callback_url = \"{said}\"")).unwrap();
+        assert_eq!(config.callback_url.as_deref(), Some(taken));
+    }
+    for bad in [
+        "steadfast",
+        "/in",
+        "ftp://a",
+        "http://",
+        "https://u:p@a",
+        "http://a?b=c",
+        "http://a#b",
+        "http://a b",
+        "",
+    ] {
+        let told = refused(&format!("callback_url = \"{bad}\""));
+        assert!(
+            told.starts_with("steadfast.toml:1:1: callback_url: expected a URL such as"),
+            "{bad}: {told}"
+        );
+    }
 }
 
 #[test]

@@ -13,7 +13,9 @@ pub(crate) fn audit(from: &Audited) -> Audit {
     } else {
         serde_json::from_slice(&audit.detail).unwrap_or_else(as_text)
     };
+    let about = detail.get("about").and_then(Value::as_str).filter(|_| audit.task.is_none());
     Audit {
+        about: about.map(str::to_owned),
         id: audit.id.to_string(),
         at: rfc3339(*at),
         task: audit.task.map(|task| task.to_string()),

@@ -81,7 +81,9 @@ fn note(attempts: &mut Vec<Attempt>, before: &Record, now: &Record, at: Time) {
 
 /// The number of an attempt that began with the task: there was none before, and this write is not its beginning.
 fn unseen(before: &Record, now: &Record) -> Option<u32> {
-    let seen = if runs(now) { now.attempt.saturating_sub(1) } else { now.attempt };
+    // What a service has taken on began before that was known.
+    let begins = runs(now) && now.since().is_none();
+    let seen = if begins { now.attempt.saturating_sub(1) } else { now.attempt };
     (before.attempt == 0 && seen >= 1).then_some(1)
 }
 

@@ -80,6 +80,7 @@ fn on_word(on: &On) -> &'static str {
         On::Answer => "answer",
         On::Node => "node",
         On::Attempt { .. } => "attempt",
+        On::Callback { .. } => "callback",
         On::Items { .. } => "items",
         On::Child { .. } => "child",
         On::Place => "place",
@@ -103,6 +104,7 @@ fn change_word(change: &Change) -> &'static str {
     match change {
         Change::Time => "time",
         Change::Answer => "answer",
+        Change::Callback => "callback",
         Change::Signal(_) => "signal",
         Change::Room => "room",
         Change::Circuit => "circuit",

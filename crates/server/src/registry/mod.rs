@@ -10,6 +10,7 @@ mod number;
 mod world;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -20,10 +21,15 @@ use steadfast::{Engine, EngineBuilder, Opened, PutText, Service, Time, Workflow,
 use steadfast_flow::{FlowFile, Format};
 use steadfast_http::{EnvSecrets, FolderSecrets, HttpAgent, Target};
 
-use crate::config::{Config, ServiceConfig};
+use crate::config::{AlertsConfig, Config, ServiceConfig};
+use crate::trace;
+use crate::webhook::Webhooks;
 pub(crate) use folder::watch;
 use number::{Numbered, number};
 use world::World;
+
+/// Where the API takes answers that come later.
+const CALLBACKS: &str = "/api/v1/callbacks/";
 
 /// Workflows and services of a server. Clones are one and the same.
 #[derive(Clone)]
@@ -35,10 +41,13 @@ struct Inner {
     config: ArcSwap<Config>,
     live: Live,
     agent: Arc<HttpAgent>,
+    webhooks: Webhooks,
     flows: Mutex<Flows>,
     /// Held while a workflow is added, so that two do not take one number.
     adding: tokio::sync::Mutex<()>,
     engine: OnceLock<Engine>,
+    /// Where the server listens.
+    address: OnceLock<SocketAddr>,
 }
 
 /// All versions of all workflows, by name.
@@ -91,24 +100,35 @@ impl Registry {
     /// # Errors
     /// Everything that is wrong with the services' addresses, in words.
     pub fn new(config: Config) -> Result<Self, String> {
-        let mut agent = HttpAgent::builder();
-        agent = match &config.secrets {
-            Some(folder) => agent.secrets(FolderSecrets::new(folder)),
-            None => agent.secrets(EnvSecrets),
-        };
-        let agent =
-            targets(&config).into_iter().fold(agent, |agent, (name, target)| agent.target(name, target));
+        let agent = targets(&config)
+            .into_iter()
+            .fold(trace::of_calls(with_secrets(&config)), |agent, (name, target)| agent.target(name, target));
         let agent = agent.build().map_err(|error| error.to_string())?;
+        let webhooks = Webhooks::new(&config, with_secrets(&config))?;
         let live = Live::with_clock(config.policies.clone(), steadfast::resilience::clock::Clock::system());
         let inner = Inner {
             config: ArcSwap::from_pointee(config),
             live,
             agent: Arc::new(agent),
+            webhooks,
             flows: Mutex::default(),
             adding: tokio::sync::Mutex::default(),
             engine: OnceLock::new(),
+            address: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The server listens there: services call back at that address, unless the settings name another one.
+    pub(crate) fn listens(&self, address: SocketAddr) {
+        let _ = self.inner.address.set(address);
+        self.set_callbacks(&self.config());
+    }
+
+    fn set_callbacks(&self, config: &Config) {
+        let listens = || self.inner.address.get().map(|address| format!("http://{address}"));
+        let base = config.callback_url.clone().or_else(listens);
+        self.inner.agent.set_callbacks(base.map(|base| format!("{base}{CALLBACKS}")));
     }
 
     /// Opens the store, takes over the workflows that it has and those of the folder, and begins to work.
@@ -235,13 +255,19 @@ impl Registry {
         Ok(applied)
     }
 
-    /// Takes over other settings: services, their addresses and policies. What cannot change while it works is told.
+    /// Takes over other settings: services and webhooks, their addresses, and policies. What cannot change while it works is told.
     ///
     /// # Errors
     /// Everything that is wrong with the services' addresses, in words. Nothing has changed then.
     pub fn reload(&self, config: Config) -> Result<Vec<String>, String> {
-        self.inner.agent.set(targets(&config)).map_err(|error| error.to_string())?;
         let before = self.config();
+        self.inner.agent.set(targets(&config)).map_err(|error| error.to_string())?;
+        if let Err(words) = self.inner.webhooks.set(&config) {
+            // They were fit a moment ago.
+            let _ = self.inner.agent.set(targets(&before));
+            return Err(words);
+        }
+        self.set_callbacks(&config);
         let changes = self.inner.live.apply(config.policies.clone());
         let mut told: Vec<_> = changes.to_string().lines().map(str::to_owned).collect();
         told.extend(needs_restart(&before, &config));
@@ -251,6 +277,10 @@ impl Registry {
 
     pub(crate) fn config(&self) -> Arc<Config> {
         self.inner.config.load_full()
+    }
+
+    pub(crate) fn webhooks(&self) -> &Webhooks {
+        &self.inner.webhooks
     }
 
     pub(crate) fn live(&self) -> &Live {
@@ -410,6 +440,14 @@ fn text_of(file: &FlowFile, version: u32) -> WorkflowText {
     }
 }
 
+/// An agent that knows where secrets are.
+fn with_secrets(config: &Config) -> steadfast_http::Builder {
+    match &config.secrets {
+        Some(folder) => HttpAgent::builder().secrets(FolderSecrets::new(folder)),
+        None => HttpAgent::builder().secrets(EnvSecrets),
+    }
+}
+
 fn targets(config: &Config) -> Vec<(String, Target)> {
     config.services.iter().map(|(name, service)| (name.clone(), target(service))).collect()
 }
@@ -443,6 +481,10 @@ fn needs_restart(before: &Config, after: &Config) -> Vec<String> {
             .get(name)
             .map(|own| (own.most_running, own.most_per_second.map(f64::to_bits), own.ramp))
     };
+    let tries = |config: &Config| {
+        let AlertsConfig { tries, within, first_wait, longest_wait, .. } = config.alerts;
+        (tries, within, first_wait, longest_wait)
+    };
     let mut keys = vec![
         ("listen".to_owned(), before.listen != after.listen),
         ("store".to_owned(), before.store != after.store),
@@ -453,7 +495,11 @@ fn needs_restart(before: &Config, after: &Config) -> Vec<String> {
         ("limits".to_owned(), before.limits != after.limits),
         ("log".to_owned(), before.log != after.log),
         ("telemetry".to_owned(), before.otlp != after.otlp),
+        ("alerts: tries, within, first_wait, longest_wait".to_owned(), tries(before) != tries(after)),
     ];
+    let is_new = |name: &&String| !before.alerts.webhooks.contains_key(*name);
+    let new = after.alerts.webhooks.keys().filter(is_new);
+    keys.extend(new.map(|name| (format!("alerts.webhook.{name}"), true)));
     keys.extend(before.services.keys().filter(|name| after.services.contains_key(*name)).map(|name| {
         (
             format!("service.{name}: most_running, most_per_second, ramp"),

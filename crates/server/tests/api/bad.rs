@@ -59,8 +59,8 @@ async fn every_route_refuses_what_makes_no_sense_with_a_documented_problem() {
             for (name, headers, body, status) in bodies {
                 let answer = ask(world.address, method, path, headers, body).await;
                 is_documented_problem(&answer, statuses, &format!("{what}, {name}"));
-                // A workflow file may be any JSON for the API: its own rules come after.
-                if !path.contains("/workflows/") {
+                // A workflow file may be any JSON for the API: its own rules come after. What a service gives is any JSON, or nothing.
+                if !path.contains("/workflows/") && !path.contains("/callbacks/") {
                     assert_eq!(answer.status, status, "{what}, {name}: {answer:?}");
                 }
             }

@@ -46,6 +46,22 @@ fn the_reference_of_metrics_is_made_of_the_code() {
     is_as_checked_in("reference/metrics.md", &metrics_reference());
 }
 
+/// T3: what the reference says is served.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_of_the_engine_is_served_with_its_kind() {
+    let world = World::start().await;
+    let served = world.client.metrics().await.unwrap();
+    let reference = metrics_reference();
+    let rows = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let rows: Vec<_> = rows.filter(|(name, _)| name.starts_with("steadfast_engine_")).collect();
+    assert!(rows.len() > 15, "{reference}");
+    for (name, rest) in rows {
+        let kind = rest.split(' ').next().unwrap();
+        assert!(served.contains(&format!("# TYPE {name} {kind}\n{name} ")), "{name} {kind}\n{served}");
+    }
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_is_served() {
     let world = World::start().await;
@@ -96,4 +112,29 @@ fn every_reference_inside_of_the_document_leads_somewhere() {
         let pointer = path.strip_prefix('#').unwrap();
         assert!(document.pointer(pointer).is_some(), "{path}");
     }
+}
+
+#[test]
+fn every_link_leads_to_a_route_that_takes_what_it_brings() {
+    let document = document();
+    let operations = || {
+        let items = document["paths"].as_object().unwrap().values();
+        items.flat_map(|item| item.as_object().unwrap().values())
+    };
+    let mut links = 0;
+    for response in operations().flat_map(|operation| operation["responses"].as_object().unwrap().values()) {
+        for (name, link) in response["links"].as_object().into_iter().flatten() {
+            let to = operations().find(|operation| operation["operationId"] == link["operationId"]);
+            let to = to.unwrap_or_else(|| panic!("`{name}` leads nowhere"));
+            for part in link["parameters"].as_object().unwrap().keys() {
+                let takes = |own: &Value| own["in"] == "path" && own["name"] == **part;
+                assert!(
+                    to["parameters"].as_array().unwrap().iter().any(takes),
+                    "`{name}` does not take `{part}`"
+                );
+            }
+            links += 1;
+        }
+    }
+    assert!(links > 40, "there are {links}");
 }

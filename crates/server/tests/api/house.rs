@@ -60,7 +60,7 @@ async fn services_and_policies_are_listed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_is_declared_paused_resumed_and_removed() {
     let world = World::start().await;
-    let client = &world.client;
+    let client = &world.client.saying("ana@shop", "ticket 311");
     let schedule = NewSchedule {
         workflow: "echo".to_owned(),
         when: "30 2 * * MON-FRI".to_owned(),

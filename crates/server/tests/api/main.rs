@@ -5,6 +5,8 @@
 mod bad;
 mod breaker;
 mod bulk;
+mod callback;
+mod deed;
 mod document;
 mod door;
 mod event;

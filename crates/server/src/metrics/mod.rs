@@ -1,10 +1,15 @@
 //! What is measured, for Prometheus.
 
+#[cfg(feature = "otel")]
+mod both;
+
 use std::time::Duration;
 
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 use steadfast::resilience::clock::Clock;
 
+#[cfg(feature = "otel")]
+use self::both::Both;
 use crate::start::StartError;
 use crate::state::Metrics;
 
@@ -19,14 +24,33 @@ const ADD_UP_EVERY: Duration = Duration::from_secs(5);
 /// # Errors
 /// Somebody measures already.
 pub fn install_metrics() -> Result<Metrics, StartError> {
-    let builder = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
-        .map_err(|error| StartError::new(format!("cannot measure: {error}")))?;
-    let recorder = builder.build_recorder();
+    let recorder = recorder()?;
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)
         .map_err(|_| StartError::new("this process is measured by somebody else already"))?;
     Ok(handle)
+}
+
+/// The same, and has another recorder hear of everything too.
+///
+/// # Errors
+/// Somebody measures already.
+#[cfg(feature = "otel")]
+pub fn install_metrics_beside(
+    other: impl metrics::Recorder + Send + Sync + 'static,
+) -> Result<Metrics, StartError> {
+    let recorder = recorder()?;
+    let handle = recorder.handle();
+    metrics::set_global_recorder(Both(recorder, other))
+        .map_err(|_| StartError::new("this process is measured by somebody else already"))?;
+    Ok(handle)
+}
+
+fn recorder() -> Result<PrometheusRecorder, StartError> {
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
+        .map_err(|error| StartError::new(format!("cannot measure: {error}")))?;
+    Ok(builder.build_recorder())
 }
 
 /// Adds up what was measured, for as long as it is polled.
