@@ -1,0 +1,14 @@
+//! The server proved from outside: the real binary as a process of its own, and web services with books in the process of the test.
+//! What is asserted is what the services have seen, what the system says of the process, and what stands in its files.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's own helpers")]
+
+mod chance;
+mod crowd;
+mod killed;
+mod secret;
+mod serving;
+mod stopped;
+mod town;
+mod wire;
+mod wrong;
