@@ -17,6 +17,8 @@ pub mod floor;
 pub mod harness;
 #[cfg(feature = "engine")]
 pub mod house;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod json;
 pub mod op;
 pub mod ours;

@@ -9,13 +9,18 @@ pub(crate) const WRITER: &str = "steadfast-write";
 
 /// Processor time of the threads whose name begins so; of all that live, with an empty one.
 pub(crate) fn cpu(name: &str) -> Result<Duration> {
+    cpu_of("self", name)
+}
+
+/// The same of a process by its id.
+pub(crate) fn cpu_of(process: &str, name: &str) -> Result<Duration> {
     let mut nanos = 0;
-    for thread in std::fs::read_dir("/proc/self/task")? {
+    for thread in std::fs::read_dir(format!("/proc/{process}/task"))? {
         let path = thread?.path();
         // A thread may end while it is looked at.
         let Ok(comm) = std::fs::read_to_string(path.join("comm")) else { continue };
         if comm.starts_with(name) {
-            let stat = std::fs::read_to_string(path.join("schedstat"))?;
+            let Ok(stat) = std::fs::read_to_string(path.join("schedstat")) else { continue };
             nanos += stat.split_whitespace().next().context("an empty schedstat")?.parse::<u64>()?;
         }
     }

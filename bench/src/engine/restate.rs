@@ -45,6 +45,12 @@ impl Restate {
         Ok(Self { folder })
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Calls a second with 200 in flight, by round; `None` partitions: as many as it makes by default.
     ///
     /// # Errors
