@@ -32,7 +32,7 @@ fn command(args: &Args) -> Cmd {
     // What changes how the library is built is measured without peers, and the peers without it.
     let features = match &*args.name {
         "shapes" => "engine",
-        alone @ ("engine" | "outage" | "telemetry" | "simulate") => alone,
+        alone @ ("engine" | "http" | "outage" | "telemetry" | "simulate") => alone,
         "house" => "engine",
         _ => "peers",
     };

@@ -4,9 +4,9 @@
 use anyhow::{Result, anyhow};
 
 use crate::step::{Outcome, Step};
-use crate::{cargo, coverage, crash, deny, docs, layering, readme, shuttle, tools};
+use crate::{api, cargo, coverage, crash, deny, docs, layering, readme, shuttle, tools};
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step::new("tools", tools::ready),
     Step::new("fmt", cargo::fmt),
     Step::new("clippy", cargo::clippy),
@@ -14,6 +14,7 @@ const STEPS: [Step; 13] = [
     Step::new("doc", docs::doc),
     Step::new("test", cargo::test),
     Step::new("crash", crash::quick),
+    Step::new("api", api::quick),
     Step::new("doctest", docs::doctest),
     Step::new("shuttle", shuttle::run),
     Step::new("layering", layering::run),

@@ -39,7 +39,7 @@ impl std::error::Error for Failed {}
 /// A command line, run in the root of the checkout with nothing on its standard input.
 #[derive(Clone, Debug)]
 pub(crate) struct Cmd {
-    program: &'static str,
+    program: String,
     args: Vec<String>,
     env: Vec<(&'static str, String)>,
 }
@@ -48,12 +48,17 @@ impl Cmd {
     /// `cargo` with the words of `line`.
     pub(crate) fn cargo(line: &str) -> Self {
         let args = line.split_whitespace().map(str::to_owned).collect();
-        Self { program: "cargo", args, env: Vec::new() }
+        Self { args, ..Self::program("cargo") }
+    }
+
+    /// Any program, by its name or its path.
+    pub(crate) fn program(name: impl Into<String>) -> Self {
+        Self { program: name.into(), args: Vec::new(), env: Vec::new() }
     }
 
     /// A line for the shell, just as someone would type it.
     pub(crate) fn shell(line: &str) -> Self {
-        Self { program: "sh", args: vec!["-c".to_owned(), line.to_owned()], env: Vec::new() }
+        Self { args: vec!["-c".to_owned(), line.to_owned()], ..Self::program("sh") }
     }
 
     pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
@@ -117,7 +122,7 @@ impl Cmd {
     /// The same cargo, and so the same toolchain, that runs us.
     fn program_path(&self) -> OsString {
         let ours = if self.program == "cargo" { std::env::var_os("CARGO") } else { None };
-        ours.unwrap_or_else(|| self.program.into())
+        ours.unwrap_or_else(|| self.program.clone().into())
     }
 }
 
@@ -127,10 +132,10 @@ impl fmt::Display for Cmd {
         for (name, value) in &self.env {
             write!(f, "{name}={} ", quoted(value))?;
         }
-        if let ("sh", [_, line]) = (self.program, self.args.as_slice()) {
+        if let ("sh", [_, line]) = (self.program.as_str(), self.args.as_slice()) {
             return f.write_str(line);
         }
-        f.write_str(self.program)?;
+        f.write_str(&quoted(&self.program))?;
         self.args.iter().try_for_each(|arg| write!(f, " {}", quoted(arg)))
     }
 }

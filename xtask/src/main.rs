@@ -1,6 +1,7 @@
 //! `cargo xtask`: every developer command of Steadfast in one place.
 //! This file only reads the command line; what a command does is in the file of its name.
 
+mod api;
 mod bench;
 mod cargo;
 mod ci;
@@ -61,6 +62,8 @@ enum Command {
     },
     /// The crash proof: processes that die anywhere, syncs that fail, power that is lost
     Crash(crash::Args),
+    /// schemathesis over docs/openapi.json against a real server
+    Api(api::Args),
     /// All examples in the API docs
     Doctest,
     /// The breaker's atomics under shuttle's schedules
@@ -71,8 +74,11 @@ enum Command {
     Deny,
     /// Every row of docs/coverage.md against the tests that exist
     Coverage,
-    /// Run the commands that README.md shows
-    Readme,
+    /// Run the commands that README.md and the guide show
+    Readme {
+        /// Only those of this page, such as docs/guide/quick-start.md
+        page: Option<String>,
+    },
     /// Tests whose sizes CI keeps small, at the sizes that were promised
     Large,
     /// Mutate retry and breaker: do the tests notice?
@@ -102,12 +108,14 @@ fn run(command: Command) -> Result<()> {
         Command::Doc => Step::new("doc", docs::doc).alone(),
         Command::Test { extra } => cargo::test_with(&extra),
         Command::Crash(args) => crash::run(&args),
+        Command::Api(args) => api::run(&args),
         Command::Doctest => Step::new("doctest", docs::doctest).alone(),
         Command::Shuttle => Step::new("shuttle", shuttle::run).alone(),
         Command::Layering => Step::new("layering", layering::run).alone(),
         Command::Deny => Step::new("deny", deny::run).alone(),
         Command::Coverage => Step::new("coverage", coverage::run).alone(),
-        Command::Readme => Step::new("readme", readme::run).alone(),
+        Command::Readme { page: None } => Step::new("readme", readme::run).alone(),
+        Command::Readme { page: Some(page) } => readme::only(&page),
         Command::Large => large::run(),
         Command::Mutants(args) => mutants::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -15,6 +15,13 @@ pub(crate) fn go_to_root() -> Result<()> {
     std::env::set_current_dir(root).with_context(|| format!("cannot go to {}", root.display()))
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let text = Cmd::cargo("metadata --format-version 1 --no-deps --locked").stdout()?;
+    let value: Value = serde_json::from_str(&text)?;
+    self::text(&value, "target_directory").map(PathBuf::from)
+}
+
 /// The workspace's own packages.
 #[derive(Debug)]
 pub(crate) struct Metadata {

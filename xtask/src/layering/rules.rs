@@ -216,6 +216,8 @@ pub(crate) const RULES: &[Rule] = &[
             "steadfast-client",
             "steadfast-flow",
             "steadfast-form",
+            // Behind its feature `otel`.
+            "steadfast-otel",
             "steadfast-resilience",
             "steadfast-server",
             // `steadfast demo` opens the shop over a server in its process.

@@ -1,7 +1,10 @@
 //! `cargo xtask readme`: runs the commands that README.md and the guide show, so that they cannot rot.
 //! Runs each line of a fenced `sh` block whose command is cargo; what it leaves out, it names. A `text` block that follows
 //! must be what the last of them printed, and a drawing that it writes must be the one that is checked in.
+//! Of a page whose commands belong together every line is run, in one shell; there ids and times may differ.
 //! `STEADFAST_BLESS=1 cargo xtask readme` writes what was printed into the pages.
+
+mod session;
 
 use std::fs;
 
@@ -9,6 +12,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::Cmd;
 use crate::step::Note;
+use session::Session;
+
+/// Run as a whole, in one shell.
+const WHOLE: &str = "docs/guide/quick-start.md";
+/// From a fresh clone to the first task that has completed, a reader types at most so many commands.
+const TO_THE_FIRST_TASK: usize = 5;
 
 const PAGES: [&str; 2] = ["README.md", "docs/guide/simulating.md"];
 
@@ -25,8 +34,57 @@ const LEFT_OUT: [(&str, &str); 7] = [
 
 pub(crate) fn run() -> Result<Note> {
     let bless = std::env::var_os("STEADFAST_BLESS").is_some();
-    let notes = PAGES.iter().map(|page| check(page, bless)).collect::<Result<Vec<_>>>()?;
+    let mut notes = PAGES.iter().map(|page| check(page, bless)).collect::<Result<Vec<_>>>()?;
+    notes.push(whole(bless)?);
     Ok(notes.join("; "))
+}
+
+/// The same for one page.
+pub(crate) fn only(page: &str) -> Result<()> {
+    let bless = std::env::var_os("STEADFAST_BLESS").is_some();
+    let note = if page == WHOLE { whole(bless)? } else { check(page, bless)? };
+    eprintln!("    {note}");
+    Ok(())
+}
+
+/// Runs every command of the quick start as it stands, and compares what is printed with what is shown.
+fn whole(bless: bool) -> Result<Note> {
+    let text = fs::read_to_string(WHOLE).with_context(|| format!("cannot read {WHOLE}"))?;
+    if !fs::exists("target")? {
+        // The page says `target`, and somebody has cargo build elsewhere.
+        let target = crate::metadata::target_folder()?.display().to_string();
+        Cmd::program("ln").args(&["-s", &target, "target"]).run()?;
+    }
+    let mut session = Session::open()?;
+    let (mut shown, mut printed, mut ran, mut first) = (String::new(), String::new(), 0, None);
+    for block in blocks(&text) {
+        match block {
+            Block::Shell(source) => {
+                for line in shell_lines(source) {
+                    printed = session.run(&line)?;
+                    ran += 1;
+                    if line.contains("task submit") {
+                        first.get_or_insert(ran);
+                    }
+                }
+                shown.push_str(source);
+            }
+            Block::Output(source) => {
+                let inside = source.trim_start_matches("```text\n").trim_end().trim_end_matches("```");
+                match session::is_alike(inside, &printed) {
+                    true => shown.push_str(source),
+                    false => shown.push_str(&format!("```text\n{printed}```\n")),
+                }
+            }
+            Block::Other(source) => shown.push_str(source),
+        }
+    }
+    let first = first.context("the quick start submits no task")?;
+    ensure!(first <= TO_THE_FIRST_TASK, "{WHOLE}: the first task takes {first} commands");
+    if shown != text {
+        differs(WHOLE, &text, &shown, bless)?;
+    }
+    Ok(format!("{WHOLE}: all {ran} commands run"))
 }
 
 /// Runs the commands of one page and compares what they print with what it shows.
