@@ -100,7 +100,7 @@ impl Desk {
             if !writer.begin_at_once() {
                 return false;
             }
-            self.carry_out(&mut writer, queue.take())
+            self.carry_out(&mut writer, queue.take_once())
         };
         tell(done);
         true
@@ -165,9 +165,9 @@ impl Drive {
             }
         };
         match pushed {
-            // Whoever is at it does not know of this one, or will find it: the thread looks again.
-            Ok(()) if itself && !self.desk.try_turn(&self.queue) => self.queue.wake(),
-            Ok(()) => {}
+            // Whoever is at it does not know of this one, or will find it: the thread looks again. Others that wait are looked after.
+            Ok(first) if itself && !self.desk.try_turn(&self.queue) && first => self.queue.wake(),
+            Ok(_) => {}
             Err((job, error)) => job.answer(Err(error)),
         }
         Asked { receiver, drive: self }

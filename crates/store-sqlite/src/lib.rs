@@ -125,12 +125,21 @@ fn size(messages: &[Outgoing]) -> usize {
     messages.iter().map(|message| ROWS + message.body.len()).sum()
 }
 
+/// What became of each. With room for all of them from the start: memory that grows takes the allocator's lock.
+fn each<A, T>(batch: &[A], mut done: impl FnMut(&A) -> rusqlite::Result<T>) -> rusqlite::Result<Vec<T>> {
+    let mut all = Vec::with_capacity(batch.len());
+    for one in batch {
+        all.push(done(one)?);
+    }
+    Ok(all)
+}
+
 impl Tasks for Sqlite {
     fn submit(&self, batch: Vec<Submission>) -> impl Future<Output = Result<Vec<Submitted>, Error>> + Send {
         let checked = batch.iter().try_for_each(Submission::check);
         let bytes = batch.iter().map(|new| ROWS + new.input.len() + size(&new.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
-            batch.iter().map(|new| submission::submit(transaction, new, now)).collect()
+            each(&batch, |new| submission::submit(transaction, new, now))
         })
     }
 
@@ -145,7 +154,7 @@ impl Tasks for Sqlite {
         let outputs = |write: &Write| write.outputs.iter().map(|(_, output)| output.len()).sum::<usize>();
         let bytes = batch.iter().map(|write| ROWS + outputs(write) + size(&write.messages)).sum();
         self.inner.drive.ask(checked, bytes, move |transaction, now| {
-            batch.iter().map(|write| write::write(transaction, write, now)).collect()
+            each(&batch, |write| write::write(transaction, write, now))
         })
     }
 

@@ -37,8 +37,9 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a job in, or gives it back with the reason. Who does not wake the writer looks after the job.
-    pub(crate) fn push(&self, job: Box<dyn Job>, wakes: bool) -> Result<(), (Box<dyn Job>, Error)> {
+    /// Takes a job in and tells whether it is the first that waits, or gives it back with the reason. Who does not wake the writer
+    /// looks after the first one, and so after all that come behind it.
+    pub(crate) fn push(&self, job: Box<dyn Job>, wakes: bool) -> Result<bool, (Box<dyn Job>, Error)> {
         let mut waiting = self.waiting();
         if waiting.jobs.len() >= MOST_WAITING || waiting.bytes >= MOST_BYTES_WAITING {
             let message = format!(
@@ -51,17 +52,28 @@ impl Queue {
         }
         waiting.bytes += job.bytes();
         waiting.jobs.push_back(job);
-        // Who finds more than one waiting has been woken, or is at work, or somebody looks after them.
-        if wakes && waiting.jobs.len() == 1 {
+        let first = waiting.jobs.len() == 1;
+        if wakes && first {
             drop(waiting);
             self.came.notify_one();
         }
-        Ok(())
+        Ok(first)
     }
 
     /// What goes into one commit: all that waits, up to the limits. Empty when nothing does.
     pub(crate) fn take(&self) -> Group {
         self.waiting().take()
+    }
+
+    /// The same, by somebody who does not come back for more: the writer is woken for what is left.
+    pub(crate) fn take_once(&self) -> Group {
+        let mut waiting = self.waiting();
+        let group = waiting.take();
+        if !waiting.jobs.is_empty() {
+            drop(waiting);
+            self.wake();
+        }
+        group
     }
 
     /// Waits for the first job; `false` only once the queue is closed and nothing is left.

@@ -102,6 +102,25 @@ fn nobody_waits_for_who_is_at_it_and_all_come_in_their_order() {
     assert_eq!(order, (0..50).collect::<Vec<_>>());
 }
 
+/// Who writes itself takes along what waits behind, as far as it goes into one commit. What does not is the writer's.
+#[test]
+fn what_did_not_go_along_with_a_small_write_is_not_left_behind() {
+    let (_folder, store) = store();
+    let drive = &store.inner.drive;
+    let push = |bytes, wakes| {
+        let (sender, receiver) = answer();
+        let work = |_: &Connection, _| Ok(current().id());
+        let pushed = drive.queue.push(Box::new(Work { work, bytes, done: None, sender }), wakes);
+        (pushed.map_err(|(_, error)| error).unwrap(), Asked { receiver, drive })
+    };
+    let (first, small) = push(1, false);
+    let (second, large) = push(usize::MAX / 2, true);
+    assert_eq!((first, second), (true, false));
+    assert!(drive.desk.try_turn(&drive.queue));
+    assert_eq!(wait(small), current().id());
+    assert_ne!(wait(large), current().id());
+}
+
 /// Another connection may hold the file for seconds: that is the writer's to wait for.
 #[test]
 fn who_asks_does_not_wait_for_another_connection() {
