@@ -41,12 +41,13 @@ pub(crate) struct Ended {
 }
 
 /// Makes an attempt, and tells how it ended. Whatever happens, it does tell: a place at the service is free again.
-pub(crate) async fn run<S: Store>(shared: Arc<Shared<S>>, order: Order) {
+/// (What it is asked to do is boxed: each future on the way would have room for all of it otherwise.)
+pub(crate) async fn run<S: Store>(shared: Arc<Shared<S>>, order: Box<Order>) {
     let ended = Ended {
         task: order.task,
         step: order.dispatch.step,
         attempt: order.dispatch.attempt,
-        service: Arc::from(order.workflow.service(order.step()).name()),
+        service: order.workflow.service(order.step()).shared_name(),
         said: None,
     };
     let mut teller = Teller { shared: &shared, ended: Some(ended) };
@@ -65,7 +66,7 @@ struct Teller<'a, S: Store> {
 impl<S: Store> Drop for Teller<'_, S> {
     fn drop(&mut self) {
         if let Some(ended) = self.ended.take() {
-            self.shared.progress().remove(&(ended.task, ended.step));
+            self.shared.forget_progress(ended.task, ended.step);
             steadfast_store::failpoint!("agent.before_told");
             self.shared.tell(Inbox::Ended(ended));
         }
@@ -73,7 +74,7 @@ impl<S: Store> Drop for Teller<'_, S> {
 }
 
 /// Makes it; `None` for silence.
-async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer, Option<Payload>)> {
+async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Box<Order>) -> Option<(Answer, Option<Payload>)> {
     let Ready { workflow, dispatch, step: id, calls_used, work, turn, probes } =
         match prepare(shared, order).await? {
             Ok(ready) => ready,
@@ -108,11 +109,14 @@ async fn make<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Option<(Answer
     let within = step.heartbeat().filter(|_| !dispatch.undo);
     let calls = AtomicU32::new(0);
     let span = shared.settings.spans.of_attempt(&work, workflow.name(), step.name());
-    let called = calling.run(|attempt| {
-        calls.fetch_add(1, Ordering::Relaxed);
-        heard(call(&**handler, &work, attempt), pulse.clone(), within)
-    });
-    let called = called.instrument(span).await;
+    // In one expression: a future that has a name has room of its own, wherever it goes.
+    let called = calling
+        .run(|attempt| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            heard(call(&**handler, &work, attempt), pulse.clone(), within)
+        })
+        .instrument(span)
+        .await;
     steadfast_store::failpoint!("agent.after_call");
     // It is stored with what the attempt says, so that the next one can go on from there.
     pulse.save();

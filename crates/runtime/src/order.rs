@@ -52,10 +52,70 @@ impl Order {
     pub(crate) fn step(&self) -> StepId {
         self.item.map_or(self.dispatch.step, |fan| fan.step)
     }
+
+    /// What is needed to make it, once all of it is in memory.
+    fn ready<S: Store>(self, shared: &Arc<Shared<S>>) -> Result<Ready, Answer> {
+        let id = self.step();
+        let Self {
+            task,
+            workflow,
+            dispatch,
+            calls_used,
+            mut known,
+            missing: _,
+            item,
+            edited,
+            series,
+            turn,
+            probes,
+            asks,
+            callback,
+            trace,
+        } = self;
+        let trace = trace.or_else(|| Some(Arc::new(Trace::unpack(&known.kept(StepId::OF_TRACE)?)?)));
+        if edited {
+            known.input = known.kept(StepId::of_input(id));
+        }
+        let item = match item
+            .and_then(|fan| fan.place_of(dispatch.step))
+            .map(|place| item_at(&mut known, &dispatch, place))
+        {
+            Some(Err(why)) => return Err(bad_item(&why)),
+            Some(Ok(item)) => Some(item),
+            None => None,
+        };
+        let step = workflow.definition().step(id);
+        let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
+        let parent = asks.map(|(namespace, priority, sure)| {
+            let key = step_key(task, step.name(), dispatch.series);
+            let child = child_id(task, item.as_ref().map_or(key, |item| item_key(key, item.place)));
+            let tasks: Arc<dyn Tasks> = Arc::<Shared<S>>::clone(shared);
+            Box::new(Parent { tasks, task, step: dispatch.step, child, namespace, priority, sure })
+        });
+        let work = Arc::new(Work {
+            task,
+            step: dispatch.step,
+            undo: dispatch.undo,
+            number: dispatch.attempt,
+            round: dispatch.round,
+            key: key_of(task, step.name(), &dispatch, item.as_ref()),
+            series: series.into_iter().map(|(step, series)| (step_name(&workflow, step), series)).collect(),
+            known,
+            item,
+            pulse: Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt)),
+            parent,
+            callback: callback.map(|token| CallbackId::new(task, dispatch.step, token)),
+            trace,
+        });
+        Ok(Ready { workflow, dispatch, step: id, calls_used, work, turn, probes })
+    }
 }
 
 /// The attempt that a service answers later, as it was made: for what its answer becomes.
-pub(crate) async fn work_of<S: Store>(shared: &Arc<Shared<S>>, order: Order) -> Result<Arc<Work>, Error> {
+pub(crate) async fn work_of<S: Store>(
+    shared: &Arc<Shared<S>>,
+    order: Box<Order>,
+) -> Result<Arc<Work>, Error> {
     let unread = || StoreError::new(Kind::Unavailable, "what the step reads could not be read");
     match prepare(shared, order).await {
         Some(Ok(ready)) => Ok(ready.work),
@@ -77,62 +137,13 @@ pub(crate) struct Ready {
 /// Reads what an attempt needs; an answer if it cannot be made, `None` for silence.
 pub(crate) async fn prepare<S: Store>(
     shared: &Arc<Shared<S>>,
-    order: Order,
+    mut order: Box<Order>,
 ) -> Option<Result<Ready, Answer>> {
-    let id = order.step();
-    let Order {
-        task,
-        workflow,
-        dispatch,
-        calls_used,
-        mut known,
-        missing,
-        item,
-        edited,
-        series,
-        turn,
-        probes,
-        asks,
-        callback,
-        trace,
-    } = order;
-    known.read(shared, task, missing, dispatch.complete_by).await?;
-    let trace = trace.or_else(|| Some(Arc::new(Trace::unpack(&known.kept(StepId::OF_TRACE)?)?)));
-    if edited {
-        known.input = known.kept(StepId::of_input(id));
+    if !order.missing.is_empty() {
+        let missing = std::mem::take(&mut order.missing);
+        order.known.read(shared, order.task, missing, order.dispatch.complete_by).await?;
     }
-    let item = match item
-        .and_then(|fan| fan.place_of(dispatch.step))
-        .map(|place| item_at(&mut known, &dispatch, place))
-    {
-        Some(Err(why)) => return Some(Err(bad_item(&why))),
-        Some(Ok(item)) => Some(item),
-        None => None,
-    };
-    let step = workflow.definition().step(id);
-    let hears: Arc<dyn Hears> = Arc::<Shared<S>>::clone(shared);
-    let parent = asks.map(|(namespace, priority, sure)| {
-        let key = step_key(task, step.name(), dispatch.series);
-        let child = child_id(task, item.as_ref().map_or(key, |item| item_key(key, item.place)));
-        let tasks: Arc<dyn Tasks> = Arc::<Shared<S>>::clone(shared);
-        Box::new(Parent { tasks, task, step: dispatch.step, child, namespace, priority, sure })
-    });
-    let work = Arc::new(Work {
-        task,
-        step: dispatch.step,
-        undo: dispatch.undo,
-        number: dispatch.attempt,
-        round: dispatch.round,
-        key: key_of(task, step.name(), &dispatch, item.as_ref()),
-        series: series.into_iter().map(|(step, series)| (step_name(&workflow, step), series)).collect(),
-        known,
-        item,
-        pulse: Pulse::new(hears, shared.clock.clone(), (task, dispatch.step, dispatch.attempt)),
-        parent,
-        callback: callback.map(|token| CallbackId::new(task, dispatch.step, token)),
-        trace,
-    });
-    Some(Ok(Ready { workflow, dispatch, step: id, calls_used, work, turn, probes }))
+    Some(order.ready(shared))
 }
 
 /// The item that an attempt is about. Its part of the list is not needed any more.

@@ -121,9 +121,11 @@ impl Pulse {
     pub(crate) fn save(&self) {
         let unsaved = {
             let mut heard = self.heard();
+            if !std::mem::take(&mut heard.unsaved) {
+                return;
+            }
             heard.saved_at = Some(self.beat.clock.now());
-            let unsaved = std::mem::take(&mut heard.unsaved);
-            heard.progress.clone().filter(|_| unsaved)
+            heard.progress.clone()
         };
         if let Some(progress) = unsaved {
             let Beat { hears, task, step, attempt, .. } = &*self.beat;

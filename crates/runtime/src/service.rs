@@ -89,6 +89,11 @@ impl Service {
         &self.name
     }
 
+    /// The same, without a copy of it.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
     /// The pipeline around each call.
     #[must_use]
     pub fn pipeline(&self) -> &Pipeline {

@@ -70,6 +70,14 @@ impl<S: Store> Shared<S> {
         self.lease.holds() || self.store.is_held_up()
     }
 
+    /// An attempt has ended. Few have told how far they had come.
+    pub(crate) fn forget_progress(&self, task: TaskId, step: StepId) {
+        let mut progress = self.progress();
+        if !progress.is_empty() {
+            progress.remove(&(task, step));
+        }
+    }
+
     pub(crate) fn progress(&self) -> MutexGuard<'_, IdMap<(TaskId, StepId), Payload>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }

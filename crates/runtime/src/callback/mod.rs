@@ -110,7 +110,7 @@ impl<S: Store> Node<S> {
         }
         let task = stored.task.clone();
         let owned = Owned::new(Arc::clone(&workflow), stored);
-        let work = work_of(&self.shared, owned.order_of_callback(id.task, id.step)).await?;
+        let work = work_of(&self.shared, Box::new(owned.order_of_callback(id.task, id.step))).await?;
         let (answer, output) = said::meaning(&says, &workflow, &task, &work, at);
         let request = Request::called_back((id.step, id.token), said, at, &answer, output.as_ref());
         steadfast_store::failpoint!("callback.before_post");

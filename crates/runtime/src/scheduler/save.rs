@@ -220,7 +220,7 @@ impl<S: Store> Scheduler<S> {
         let gate = self.gates.get_mut(owned.service(dispatch.step).name());
         let turn = gate.map(|gate| (gate.turn(id, dispatch.step, now), gate.probes(id, dispatch.step)));
         let (turn, probes) = turn.unwrap_or_default();
-        let order = Order { turn, probes, ..owned.order(id, dispatch) };
+        let order = Box::new(Order { turn, probes, ..owned.order(id, dispatch) });
         steadfast_store::failpoint!("dispatch.before");
         self.agents.spawn(agent::run(Arc::clone(&self.shared), order));
         self.flight.insert(place, attempt);
