@@ -9,21 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::flaky::Flaky;
+use common::race::AT_ONCE;
 use common::*;
-use steadfast_engine::{Cause, On, Recovery, Since, Step, StepId, StepState, TaskState, Time};
+use steadfast_engine::{Cause, On, Recovery, Since, Step, StepId, StepState, TaskState};
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{
     Answered, CallbackId, CallbackSays, CalledBack, Code, Error, ErrorKind, Node, Work, Workflow,
 };
 use steadfast_store::{MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
-use steadfast_store_sqlite::Sqlite;
-
-/// Tasks of the race; `RACES=n` takes another number.
-const RACES: usize = 10_000;
-/// Tasks of the race over a file: each round syncs many times.
-const RACES_IN_FILE: usize = 400;
-/// Tasks at a time.
-const AT_ONCE: usize = 200;
 
 /// A service that takes all work on: the URLs that it was given, by task and in their order.
 #[derive(Clone, Default)]
@@ -395,33 +388,12 @@ async fn a_flood_of_wrong_answers_leaves_no_mail() {
 
 #[test]
 fn a_callback_and_its_time_race_ten_thousand_times_and_each_caller_hears_what_became_of_it() {
-    let races = std::env::var("RACES").map_or(RACES, |races| races.parse().unwrap());
-    race_often(races, memory);
+    race::in_memory(race);
 }
 
 #[test]
 fn a_callback_and_its_time_race_over_a_file_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = std::sync::atomic::AtomicU32::new(0);
-    race_often(RACES_IN_FILE, || {
-        let (clock, began) = (Clock::tokio(), Clock::tokio().now());
-        let now = move || Time::from_millis(1_000_000) + clock.now().since(began);
-        let nth = files.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Sqlite::open_inline(folder.path().join(format!("{nth}.db")), now).unwrap()
-    });
-}
-
-fn race_often<S: Store + Clone>(races: usize, store: impl Fn() -> S) {
-    let (mut called, mut timed_out) = (0, 0);
-    for round in 0..races / AT_ONCE {
-        let seed = u64::try_from(round).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let (by_call, by_time) = runtime.unwrap().block_on(async { race(store(), seed).await });
-        (called, timed_out) = (called + by_call, timed_out + by_time);
-    }
-    println!("{called} by their callback, {timed_out} by their time");
-    assert_eq!(called + timed_out, races);
-    assert!(called * 10 > races && timed_out * 10 > races, "{called} and {timed_out}: no race");
+    race::in_file(race);
 }
 
 /// Some tasks, each with a callback around the end of its time. How many were answered, and how many were not.

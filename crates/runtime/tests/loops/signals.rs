@@ -9,19 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::flaky::{Commit, Flaky};
+use common::race::AT_ONCE;
 use common::*;
-use steadfast_engine::{Step, StepId, StepState, TaskState, Time};
-use steadfast_resilience::clock::Clock;
+use steadfast_engine::{Step, StepId, StepState, TaskState};
 use steadfast_runtime::{ErrorKind, Node, Request, Workflow};
 use steadfast_store::{Kind, MAX_PAYLOAD, Payload, PayloadKey, Store, TaskId};
-use steadfast_store_sqlite::Sqlite;
-
-/// Tasks of the race; `RACES=n` takes another number.
-const RACES: usize = 10_000;
-/// Tasks of the race over a file: each round syncs many times.
-const RACES_IN_FILE: usize = 400;
-/// Tasks at a time.
-const AT_ONCE: usize = 200;
 
 fn go(id: Option<&str>, says: &str) -> Request {
     Request::Signal { name: Arc::from("go"), id: id.map(Arc::from), says: Payload::from(says.as_bytes()) }
@@ -40,33 +32,12 @@ async fn output<S: Store>(node: &Node<S>, task: TaskId, step: u16) -> Option<Str
 
 #[test]
 fn a_signal_and_its_timeout_race_ten_thousand_times_and_the_one_that_was_stored_first_wins() {
-    let races = std::env::var("RACES").map_or(RACES, |races| races.parse().unwrap());
-    race_often(races, memory);
+    race::in_memory(race);
 }
 
 #[test]
 fn a_signal_and_its_timeout_race_over_a_file_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = std::sync::atomic::AtomicU32::new(0);
-    race_often(RACES_IN_FILE, || {
-        let (clock, began) = (Clock::tokio(), Clock::tokio().now());
-        let now = move || Time::from_millis(1_000_000) + clock.now().since(began);
-        let nth = files.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Sqlite::open_inline(folder.path().join(format!("{nth}.db")), now).unwrap()
-    });
-}
-
-fn race_often<S: Store + Clone>(races: usize, store: impl Fn() -> S) {
-    let (mut signalled, mut timed_out) = (0, 0);
-    for round in 0..races / AT_ONCE {
-        let seed = u64::try_from(round).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        let (by_signal, by_time) = runtime.unwrap().block_on(async { race(store(), seed).await });
-        (signalled, timed_out) = (signalled + by_signal, timed_out + by_time);
-    }
-    println!("{signalled} by their signal, {timed_out} by their timeout");
-    assert_eq!(signalled + timed_out, races);
-    assert!(signalled * 10 > races && timed_out * 10 > races, "{signalled} and {timed_out}: no race");
+    race::in_file(race);
 }
 
 /// Some tasks, each with a signal around its timeout. How many had it, and how many had not.

@@ -11,7 +11,6 @@ mod document;
 mod door;
 mod event;
 mod house;
-mod many;
 mod operate;
 mod overload;
 mod raw;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 pub mod flaky;
+pub mod race;
 pub mod told;
 
 use std::collections::BTreeMap;
