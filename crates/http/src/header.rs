@@ -26,6 +26,9 @@ const TIME_LEFT: HeaderName = HeaderName::from_static("steadfast-time-left");
 const CALLBACK: HeaderName = HeaderName::from_static("steadfast-callback-url");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// As many headers as the agent sets itself, and its client.
+const MOST_OURS: usize = 16;
+
 /// What all names begin with that are ours.
 const OURS: &str = "steadfast-";
 
@@ -102,7 +105,7 @@ pub(crate) fn headers_of(
     trace: Vec<(String, String)>,
     vault: &mut Vault<'_>,
 ) -> Result<HeaderMap, Fault> {
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderMap::with_capacity(MOST_OURS + target.headers().len() + call.headers.len());
     let own = written(target.headers(), Author::Target, vault)?;
     let steps = written(&call.headers, Author::Step, vault)?;
     // A step's header stands in the place of the service's of the same name.

@@ -15,6 +15,19 @@ pub struct NodeId(u128);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuditId(u128);
 
+/// The text of an id. Each call has one in its headers: the formatting of numbers took a hundredth of a server's time.
+fn text_of(bits: u128) -> [u8; 36] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [b'-'; 36];
+    for (nth, byte) in bits.to_be_bytes().into_iter().enumerate() {
+        let dashes = [4, 6, 8, 10].into_iter().filter(|begins| nth >= *begins).count();
+        let at = 2 * nth + dashes;
+        text[at] = DIGITS[usize::from(byte >> 4)];
+        text[at + 1] = DIGITS[usize::from(byte & 0xF)];
+    }
+    text
+}
+
 macro_rules! id {
     ($name:ident) => {
         impl $name {
@@ -33,9 +46,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let hex = format!("{:032x}", self.0);
-                let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-                write!(f, "{a}-{b}-{c}-{d}-{e}")
+                f.write_str(std::str::from_utf8(&text_of(self.0)).map_err(|_| fmt::Error)?)
             }
         }
 
