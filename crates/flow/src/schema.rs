@@ -114,7 +114,12 @@ pub(crate) static FILE: Section = Section {
             "How long a task may take; what is not done by then is undone.",
         ),
         field("input", Table(&INPUT), "", "What tasks are submitted with."),
-        field("returns", Text, "", "The step whose output the task gives back."),
+        field(
+            "returns",
+            Text,
+            "",
+            "The step whose output the task gives back: none that is made for each item of a list.",
+        ),
         field("steps", Either(&STEPS), "", "The steps by name, or a list of them, each with a `name`.")
             .needed(),
     ],

@@ -42,6 +42,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 pub fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("did you mean `{}`?", plain(near)),
+        None if known.clone().next().is_none() => "there is none".to_owned(),
         None => format!("there are {}", listed(known)),
     }
 }

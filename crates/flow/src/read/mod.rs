@@ -50,20 +50,7 @@ impl Reader {
         for place in 0..outline.steps.len() {
             steps.extend(self.step(&outline, &conditions, &names, place));
         }
-        let returns = table.word("returns").and_then(|name| {
-            let found = names.iter().position(|step| step.name == name);
-            if found.is_none() {
-                let hint = hint(name, names.iter().map(|step| step.name.as_str()));
-                let message = format!("there is no step `{}`: {hint}", steadfast_form::plain(name));
-                self.complain(
-                    table.get("returns").map_or(table.at, |node| node.at),
-                    "returns",
-                    Code::UnknownStep,
-                    message,
-                );
-            }
-            found
-        });
+        let returns = self.returns(&table, &names);
         let flow = Flow {
             name: table.word("workflow").unwrap_or_default().to_owned(),
             at: table.get("workflow").map_or(table.at, |node| node.at),
@@ -78,6 +65,29 @@ impl Reader {
             self.ask_engine(&flow);
         }
         Some(flow)
+    }
+
+    /// The step whose output the task gives back.
+    fn returns(&mut self, table: &Table<'_>, names: &[StepName]) -> Option<usize> {
+        let name = table.word("returns")?;
+        let at = table.get("returns").map_or(table.at, |node| node.at);
+        let found = names.iter().position(|step| step.name == name);
+        let (code, message) = match found {
+            Some(place) if names[place].is_each => (
+                Code::Contradiction,
+                format!(
+                    "`{name}` is made for each item of a list, and each has an output of its own: return a step after it that is \
+                     given `${{steps.{name}.output}}`"
+                ),
+            ),
+            Some(place) => return Some(place),
+            None => {
+                let hint = hint(name, names.iter().map(|step| step.name.as_str()));
+                (Code::UnknownStep, format!("there is no step `{}`: {hint}", steadfast_form::plain(name)))
+            }
+        };
+        self.complain(at, "returns", code, message);
+        None
     }
 
     /// The conditions of groups, by their places.

@@ -47,6 +47,7 @@ fn a_mistake_is_named_with_its_place_and_what_to_do() {
         ("workflow: w\nsteps:\n  reserve: { wait: 1s }\n  charge: { after: [reserve, reserv], wait: 1s }".to_owned(), "4:30: steps.charge.after: there is no step `reserv`: did you mean `reserve`? (SF507)"),
         ("workflow: w\nsteps: { a: { wait: 1s }, b: { after: [a, a], wait: 1s } }".to_owned(), "2:43: steps.b.after: it names `a` twice (SF506)"),
         ("workflow: w\nreturns: shop\nsteps: { ship: { wait: 1s } }".to_owned(), "2:10: returns: there is no step `shop`: did you mean `ship`? (SF507)"),
+        ("workflow: w\nreturns: a\nsteps: { a: { each: 'input.l', service: s, nothing_to_undo: true, request: { method: GET, path: / } } }".to_owned(), "2:10: returns: `a` is made for each item of a list, and each has an output of its own: return a step after it that is given `${steps.a.output}` (SF506)"),
         // What the engine says.
         (step("service: s, request: { method: POST, path: / }"), "3:3: steps.a: it has no undo, so that the task could not be undone as a whole: add an undo, or say that there is nothing to undo (SF514)"),
         ("workflow: w\nsteps: { a: { after: b, wait: 1s }, b: { after: a, wait: 1s } }".to_owned(), "1:11: workflow: steps wait for each other in a circle: b -> a -> b (SF514)"),
