@@ -11,7 +11,7 @@ use futures_util::stream;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use steadfast::Task;
+use steadfast::{Task, TaskState};
 use steadfast_client::wire::event::{CHANGE, END, ServerSent};
 use steadfast_client::wire::task::{Change, Outcome};
 use tokio::sync::OwnedSemaphorePermit;
@@ -145,12 +145,17 @@ impl Stream {
         let head = history.iter().rev().find_map(|entry| entry.head.as_ref());
         self.ready.extend(changes(&history, self.after, &self.names));
         self.after = history.last().map_or(self.after, |last| last.revision.max(self.after));
-        if let Some(head) = head.filter(|head| head.state.is_at_rest()) {
-            let state = map::state::task(head.state);
-            let reason = match head.ending {
-                Some(_) => Some(self.task.status().await?.why),
-                None => None,
-            };
+        let (state, ends_early) = match head {
+            Some(head) => (head.state, head.ending.is_some()),
+            // Nothing was written since the submission, which may have been all of it.
+            None => {
+                let state = self.task.status().await?.state;
+                (state, state != TaskState::Completed)
+            }
+        };
+        if state.is_at_rest() {
+            let reason = if ends_early { Some(self.task.status().await?.why) } else { None };
+            let state = map::state::task(state);
             self.ending = Ending::Rested(Box::new(Outcome { state, result: None, reason }));
         }
         Ok(())

@@ -4,9 +4,18 @@
 use steadfast_form::tree::{Key, Node, Place, Value};
 
 const PREFIX: &str = "STEADFAST_";
-/// Those that are for others: secrets, what the command line reads, and what has tests write their pages anew.
-const OTHERS: [&str; 5] =
-    ["STEADFAST_SECRET_", "STEADFAST_SERVER", "STEADFAST_BY", "STEADFAST_CONFIG", "STEADFAST_BLESS"];
+/// Those that are for others: secrets, what the command line reads, what has tests write their pages anew, and what Kubernetes tells
+/// every container of a service that is called `steadfast`.
+const OTHERS: [&str; 8] = [
+    "STEADFAST_SECRET_",
+    "STEADFAST_SERVER",
+    "STEADFAST_BY",
+    "STEADFAST_CONFIG",
+    "STEADFAST_BLESS",
+    "STEADFAST_SERVICE_HOST",
+    "STEADFAST_SERVICE_PORT",
+    "STEADFAST_PORT",
+];
 
 /// A value of the environment, as it stands in the tree afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +118,10 @@ mod tests {
             ("STEADFAST_SECRET_TOKEN", "x"),
             ("STEADFAST_SERVER", "http://127.0.0.1:1"),
             ("STEADFAST_BY", "ana"),
+            ("STEADFAST_PORT", "tcp://10.0.0.1:7171"),
+            ("STEADFAST_PORT_7171_TCP", "tcp://10.0.0.1:7171"),
+            ("STEADFAST_SERVICE_HOST", "10.0.0.1"),
+            ("STEADFAST_SERVICE_PORT_HTTP", "7171"),
             ("PATH", "/bin"),
         ]);
         assert_eq!(told, []);

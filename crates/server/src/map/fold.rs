@@ -45,11 +45,12 @@ impl Fold {
             note(attempts, &before, record, entry.at);
         }
         if let Some(head) = &entry.head {
-            let rested = self.head.as_ref().is_some_and(|head| head.state.is_at_rest());
-            match (rested, head.state.is_at_rest()) {
-                (false, true) => self.ended_at = Some(entry.at),
-                (true, false) => self.ended_at = None,
-                _ => {}
+            // One that has failed may still come to another end, such as by a step that is skipped.
+            let was = self.head.as_ref().map(|head| head.state);
+            match head.state.is_at_rest() {
+                true if was != Some(head.state) => self.ended_at = Some(entry.at),
+                true => {}
+                false => self.ended_at = None,
             }
             self.head = Some(head.clone());
         }
@@ -212,6 +213,8 @@ fn cause(cause: &Cause, names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use steadfast::TaskState;
+
     use super::*;
 
     fn entry(revision: u64, record: Record) -> Entry {
@@ -278,6 +281,25 @@ mod tests {
         let first = Record { state: StepState::Running, attempt: 1, ..Record::default() };
         let read = Fold::of(&[entry(5, first)], Time::from_millis(2)).attempts(0);
         assert_eq!((read.len(), read[0].began_at.clone()), (1, rfc3339(Time::from_millis(5))));
+    }
+
+    #[test]
+    fn a_task_has_ended_when_it_came_to_the_end_that_it_is_at() {
+        let head = |state| {
+            let (deadline, no_return, ending, more) = (None, false, None, None);
+            Some(Head { state, deadline, no_return, ending, running: 0, ready: 0, resting: 0, open: 0, more })
+        };
+        let entry = |revision, state| Entry {
+            head: head(state),
+            steps: Vec::new(),
+            ..entry(revision, Record::default())
+        };
+        let (failed, done) = (TaskState::Failed, TaskState::Completed);
+        let ended = |history: &[Entry]| Fold::of(history, Time::from_millis(0)).ended_at.map(Time::as_millis);
+        assert_eq!(ended(&[entry(1, failed)]), Some(1));
+        assert_eq!(ended(&[entry(1, failed), entry(2, failed)]), Some(1), "somebody has labelled it");
+        assert_eq!(ended(&[entry(1, failed), entry(2, done)]), Some(2), "what failed was skipped");
+        assert_eq!(ended(&[entry(1, failed), entry(2, TaskState::Running)]), None);
     }
 
     #[test]

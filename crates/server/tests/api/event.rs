@@ -62,6 +62,16 @@ async fn a_stream_that_is_taken_up_anywhere_has_no_gap_and_no_double() {
     world.end().await;
 }
 
+/// Nothing is written of it after its submission.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_ends_with_its_submission_has_its_end_told() {
+    let world = World::start().await;
+    let id = world.client.submit(&Submit::new("maybe", json!(false))).await.unwrap().id;
+    assert_eq!(read(world.client.events(&id, None)).await, (vec![0], Some(TaskState::Completed)));
+    assert_eq!(read(world.client.events(&id, Some(0))).await, (vec![], None), "204");
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn many_streams_of_many_tasks_each_hear_of_their_own() {
     let world = World::start().await;

@@ -97,7 +97,16 @@ fn workflows(services: &[Service], script: &Arc<Script>) -> Vec<Workflow<Value, 
         let child = flow.child("ask", &both, |seen| seen.input.clone()).add();
         flow.returns(child).unwrap()
     };
-    vec![both, parent, approving(), charging(bank, script), holding(echo, script), gated(echo, script)]
+    let (charging, holding, gated) = (charging(bank, script), holding(echo, script), gated(echo, script));
+    vec![both, parent, approving(), charging, holding, gated, maybe(echo)]
+}
+
+/// Has nothing to do, unless it was given true.
+fn maybe(service: &Service) -> Workflow<Value, Value> {
+    let mut flow = Workflow::<Value>::builder("maybe");
+    let run = |_| async { Ok::<_, Failure>(json!("done")) };
+    let step = flow.step("do", service, run).when(|seen| seen.input == true).nothing_to_undo().add();
+    flow.returns(step).unwrap()
 }
 
 /// Gives back what it was given.
