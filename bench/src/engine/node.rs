@@ -203,8 +203,8 @@ impl Tasks for Counted {
         self.counted().payloads(keys)
     }
 
-    fn history(&self, task: TaskId) -> impl Future<Output = Told<Vec<Entry>>> + Send {
-        self.counted().history(task)
+    fn history_behind(&self, task: TaskId, revision: u64) -> impl Future<Output = Told<Vec<Entry>>> + Send {
+        self.counted().history_behind(task, revision)
     }
 }
 

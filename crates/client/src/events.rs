@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, HeaderName};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use reqwest::{Response, StatusCode};
 use serde::de::DeserializeOwned;
 
@@ -65,7 +65,11 @@ impl Events {
         let Some(response) = &mut self.response else { return self.connect().await };
         let broke = match response.chunk().await {
             Ok(Some(bytes)) => match self.parser.push(&bytes) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    // It says that it lives, if no more: a quiet task is no fault.
+                    self.fruitless = 0;
+                    return Ok(());
+                }
                 Err(_) => Error::new(Kind::BadAnswer, "an event of the stream has no end"),
             },
             Ok(None) => Error::new(Kind::Unreachable, "the stream broke off"),
@@ -93,6 +97,9 @@ impl Events {
         match response.status() {
             // It is at rest, and all of it was told.
             StatusCode::NO_CONTENT => self.ended = true,
+            _ if !is_stream(&response) => {
+                return Err(Error::new(Kind::BadAnswer, "what came is no stream of events"));
+            }
             _ => self.response = Some(response),
         }
         Ok(())
@@ -114,6 +121,11 @@ impl Events {
         }
         Ok(Some(event))
     }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
 fn from_json<T: DeserializeOwned>(block: &Block) -> Result<T, Error> {

@@ -33,7 +33,9 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     // A long word of an attacker is no misspelt key, and the comparison takes the product of both lengths.
     let name: String = name.chars().take(64).collect();
     let distance = |known: &str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
-    let best = known.map(|known| (distance(known), known)).min_by_key(|(distance, _)| *distance)?;
+    let near = |known: &&str| known.len() <= 4 * 64;
+    let best =
+        known.filter(near).map(|known| (distance(known), known)).min_by_key(|(distance, _)| *distance)?;
     (best.0 <= (best.1.len() / 3).max(1)).then_some(best.1)
 }
 

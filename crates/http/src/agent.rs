@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use http::Method;
 use reqwest::Request;
+use serde_json::Value;
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{CallbackId, Fault};
 
@@ -15,7 +16,7 @@ use crate::error::{Code, Error};
 use crate::fault::{MOST_NAME, no_answer, not_sent, shortened};
 use crate::header::headers_of;
 use crate::path::url_of;
-use crate::secret::{REFERENCE, Scrub, Secrets, Vault};
+use crate::secret::{MIN_SECRET, REFERENCE, Scrub, Secret, Secrets, Vault};
 use crate::target::{Ready, Target, Targets};
 use steadfast_flow::{Agent, Call, Calling, Reply};
 
@@ -93,6 +94,17 @@ impl HttpAgent {
     /// answered later. Whoever listens there hands what comes to the engine.
     pub fn set_callbacks(&self, prefix: Option<String>) {
         self.inner.callbacks.store(prefix.map(Arc::new));
+    }
+
+    /// What a service has sent by itself, such as with a callback, without any secret that the services here are sent.
+    #[must_use]
+    pub fn without_secrets(&self, value: Value) -> Value {
+        let targets = self.inner.targets.load_full();
+        let of = |target: &Ready| {
+            Vault::new(target.name(), &self.inner.secrets, target.secrets()).all(target.headers())
+        };
+        let secrets: Vec<_> = targets.all().flat_map(of).collect();
+        Scrub::of(secrets.iter().map(Secret::expose)).value(value)
     }
 
     /// The names of its services, in order.
@@ -226,7 +238,10 @@ impl Inner {
         }
         let limit = call.attempt.time_left().map_or(UNTIMED, |left| left.saturating_add(BEHIND));
         *request.timeout_mut() = Some(limit);
-        Ok((request, vault.scrub()))
+        // Whoever knows the end of this URL may answer for the step.
+        let callback = call.callback.as_deref().and_then(|url| url.rsplit('/').next());
+        let scrub = vault.scrub(callback.filter(|end| end.len() >= MIN_SECRET));
+        Ok((request, scrub))
     }
 }
 

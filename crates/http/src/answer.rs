@@ -211,7 +211,8 @@ fn value_of(kind: &str, body: Vec<u8>) -> Result<Value, String> {
 }
 
 /// How many values a JSON text has at most: each but the first comes after a comma, a colon or an opening bracket.
-fn values_in(json: &[u8]) -> usize {
+#[must_use]
+pub fn values_in(json: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (1, false, false);
     for byte in json {
         match byte {

@@ -71,7 +71,7 @@ mod secret;
 mod target;
 
 pub use agent::{Builder, HttpAgent, Trace, trace_headers};
-pub use answer::{KEPT_HEADERS, MAX_KEPT_HEADERS, MAX_VALUES};
+pub use answer::{KEPT_HEADERS, MAX_KEPT_HEADERS, MAX_VALUES, values_in};
 pub use error::{Code, Error, Problem};
 pub use fault::{NOT_SENT, OVERSIZED, REDIRECTED, UNEXPECTED, UNREADABLE};
 pub use header::{MAX_REQUEST_HEADERS, check_header};

@@ -322,6 +322,14 @@ impl<S: Store> Node<S> {
         Ok(self.shared.store.history(task).await?)
     }
 
+    /// What happened to a task since this revision, oldest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn history_behind(&self, task: TaskId, revision: u64) -> Result<Vec<Entry>, Error> {
+        Ok(self.shared.store.history_behind(task, revision).await?)
+    }
+
     /// Waits until a task is at rest, wherever that happens, and reads it.
     ///
     /// # Errors

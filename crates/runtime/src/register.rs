@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::node::Node;
 use crate::scheduler::Inbox;
 use crate::service::Service;
-use crate::workflow::Workflow;
+use crate::workflow::{Workflow, Workflows};
 
 impl<S: Store> Node<S> {
     /// Takes on one more workflow, and those of the tasks that its steps ask for. When this returns, tasks of it can be submitted; those
@@ -26,9 +26,7 @@ impl<S: Store> Node<S> {
         let shared = &self.shared;
         let _one_at_a_time = shared.registering.lock().await;
         let before = shared.workflows.load_full();
-        let mut after = (*before).clone();
-        after.add(workflow)?;
-        after.check()?;
+        let after = with(&before, workflow)?;
         let known: HashSet<_> = before.services().into_iter().map(Service::name).collect();
         let new: Vec<_> =
             after.services().into_iter().filter(|new| !known.contains(new.name())).cloned().collect();
@@ -43,6 +41,14 @@ impl<S: Store> Node<S> {
         }
         shared.workflows.store(Arc::new(after));
         Ok(())
+    }
+
+    /// Whether [`register`](Self::register) would take it on.
+    ///
+    /// # Errors
+    /// Another one of the same name and version, or another service of the same name with other limits.
+    pub fn would_register(&self, workflow: &Arc<Workflow>) -> Result<(), String> {
+        with(&self.shared.workflows.load(), Arc::clone(workflow)).map(drop)
     }
 
     /// Waits for one of the loops; one that has ended answers nobody.
@@ -76,4 +82,12 @@ impl<S: Store> Node<S> {
     pub fn workflows(&self) -> Vec<Arc<Workflow>> {
         self.shared.workflows.load().all().cloned().collect()
     }
+}
+
+/// All workflows, with one more.
+fn with(known: &Workflows, one_more: Arc<Workflow>) -> Result<Workflows, String> {
+    let mut all = known.clone();
+    all.add(one_more)?;
+    all.check()?;
+    Ok(all)
 }

@@ -34,11 +34,13 @@ pub enum Code {
     BadCursor,
     /// SF553: the server does not take work now.
     NotReady,
+    /// SF554: a request under another name, or of a page of another site.
+    NotOurs,
 }
 
 impl Code {
     /// All codes, for the check that each has a page.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::BadBody,
         Self::BadQuery,
         Self::NoRoute,
@@ -53,6 +55,7 @@ impl Code {
         Self::NotLoopback,
         Self::BadCursor,
         Self::NotReady,
+        Self::NotOurs,
     ];
 
     /// As it is written.
@@ -73,6 +76,7 @@ impl Code {
             Self::NotLoopback => "SF551",
             Self::BadCursor => "SF552",
             Self::NotReady => "SF553",
+            Self::NotOurs => "SF554",
         }
     }
 
@@ -94,6 +98,7 @@ impl Code {
             Self::NotLoopback => "Others could reach this address",
             Self::BadCursor => "The cursor is none of this list",
             Self::NotReady => "The server does not take work now",
+            Self::NotOurs => "The request is not meant for this server",
         }
     }
 }

@@ -13,8 +13,10 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 use steadfast::{AuditId, TaskId};
+use steadfast_http::values_in;
 
 use crate::code::Code;
+use crate::guard::Slot;
 use crate::problem::Refusal;
 use crate::span::span;
 use crate::state::State;
@@ -40,8 +42,28 @@ pub(crate) async fn read_json<T: DeserializeOwned>(
     if media_type != "application/json" && !media_type.ends_with("+json") {
         return Err(wrong_media_type(&media_type, "application/json"));
     }
+    let slot = request.extensions().get::<Slot>().cloned();
     let bytes = read_bytes(request, state, most).await?;
-    from_json(&bytes, state.limits().depth)
+    read_values(&bytes, state, slot.as_ref())
+}
+
+/// Reads JSON that is neither too deep nor has too many values, once there is room for it.
+pub(crate) fn read_values<T: DeserializeOwned>(
+    bytes: &[u8],
+    state: &State,
+    slot: Option<&Slot>,
+) -> Result<T, Refusal> {
+    let (values, most) = (values_in(bytes), state.limits().values);
+    if values > most {
+        let detail = format!("the body has more than {most} values: send less at a time");
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BodyTooLarge, detail));
+    }
+    let place = state.place_for_values(values)?;
+    let read = from_json(bytes, state.limits().depth)?;
+    if let Some(slot) = slot {
+        slot.hold(place);
+    }
+    Ok(read)
 }
 
 /// The media type of a body, without its parameters, in small letters.
@@ -90,7 +112,7 @@ fn too_slow(within: Duration) -> Refusal {
 }
 
 /// Reads JSON that is not deeper than this.
-pub(crate) fn from_json<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Refusal> {
+fn from_json<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Refusal> {
     if is_deeper_than(bytes, depth) {
         return Err(Refusal::body("", format!("values stand more than {depth} deep inside of each other")));
     }

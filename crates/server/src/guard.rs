@@ -12,17 +12,27 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::code::Code;
 use crate::measure::{REQUEST_SECONDS, REQUESTS};
+use crate::origin;
 use crate::problem::Refusal;
 use crate::state::State;
 
-/// The place of a request among those that are worked on. One that only waits gives it up.
+/// The places of a request among those that are worked on: its own, and that of its body. One that only waits gives them up.
 #[derive(Clone, Debug)]
-pub(crate) struct Slot(Arc<Mutex<Option<OwnedSemaphorePermit>>>);
+pub(crate) struct Slot(Arc<Mutex<Vec<OwnedSemaphorePermit>>>);
 
 impl Slot {
-    /// Gives the place to others.
+    fn new(place: OwnedSemaphorePermit) -> Self {
+        Self(Arc::new(Mutex::new(vec![place])))
+    }
+
+    /// One more place, for as long as the request has its own.
+    pub(crate) fn hold(&self, place: OwnedSemaphorePermit) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+    }
+
+    /// Gives the places to others.
     pub(crate) fn leave(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -33,9 +43,10 @@ pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Ne
     let route =
         request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
     let method = counted(request.method());
-    let response = match state.place() {
+    let ours = origin::check(request.headers(), |host| state.house().is_called(host));
+    let response = match ours.and_then(|()| state.place()) {
         Ok(place) => {
-            let slot = Slot(Arc::new(Mutex::new(Some(place))));
+            let slot = Slot::new(place);
             request.extensions_mut().insert(slot.clone());
             let response = within_time(&state, request, next).await;
             slot.leave();

@@ -16,8 +16,8 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
     /// The workflow of this name, in this version; in the newest one where none is said.
     fn workflow(&self, name: &str, version: Option<u32>) -> Option<Workflow<Value, Value>>;
 
-    /// All workflows, by name, each with all of its versions and their definitions in the form of a workflow file.
-    fn workflows(&self) -> Vec<workflow::Workflow>;
+    /// All workflows, by name, each with all of its versions; with their definitions in the form of a workflow file, if asked.
+    fn workflows(&self, definitions: bool) -> Vec<workflow::Workflow>;
 
     /// Takes a workflow in: checks it, and stores it unless that is only asked. The text must be of a workflow of this name.
     /// When it returns, new tasks can be submitted to it.
@@ -32,6 +32,9 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
         dry_run: bool,
     ) -> BoxFuture<'h, Result<Applied, Problem>>;
 
+    /// What a service has sent by itself, without any secret that services are sent.
+    fn without_secrets(&self, value: Value) -> Value;
+
     /// All services, by name: where they are, their policy in words, their limits. How their breakers stand and how their calls went
     /// is filled in by the API, from their pipelines.
     fn services(&self) -> Vec<Service>;
@@ -41,4 +44,7 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// The policies in force, by name.
     fn policies(&self) -> Vec<Policy>;
+
+    /// Whether the server goes by this name, beside those of this machine itself.
+    fn is_called(&self, host: &str) -> bool;
 }

@@ -86,8 +86,9 @@ impl Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         let mut watched = self.shared.watched();
-        // This one is still counted.
-        if watched.tasks.get(&self.task).is_some_and(|news| news.receiver_count() <= 1) {
+        // This one is not counted any more, so that of two that go at once the second finds nobody.
+        self.news = watch::channel(()).1;
+        if watched.tasks.get(&self.task).is_some_and(|news| news.receiver_count() == 0) {
             watched.tasks.remove(&self.task);
         }
     }

@@ -20,6 +20,7 @@ mod map;
 mod measure;
 mod metrics;
 mod openapi;
+mod origin;
 mod problem;
 mod reference;
 mod registry;

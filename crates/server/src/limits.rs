@@ -26,6 +26,11 @@ pub struct Limits {
     /// How deep values may stand inside of each other. Default: 64; what people write has less than ten, and whoever reads it later
     /// may go down by calls.
     pub depth: usize,
+    /// The most values (numbers, texts, lists, names, ...) of a body. Default: 500 000: each may take hundreds of bytes in memory,
+    /// however short it is. The largest list that a task can have, 20 000 items, may have a dozen fields in each.
+    pub values: usize,
+    /// The most values of all bodies that are worked on; one more body is answered 429. Default: 4 000 000, about a gigabyte at worst.
+    pub most_values: usize,
     /// How long a body may take to come. Default: 30 seconds.
     pub body_within: Duration,
     /// How long the head of a request may take to come, and for how long a connection may be idle. Default: 60 seconds.
@@ -54,6 +59,8 @@ impl Default for Limits {
             body: 1 << 20,
             batch_body: 8 << 20,
             depth: 64,
+            values: 500_000,
+            most_values: 4_000_000,
             body_within: Duration::from_secs(30),
             head_within: Duration::from_secs(60),
             request_within: Duration::from_secs(60),

@@ -84,11 +84,13 @@ fn finish(operation: &mut Operation, at: At) {
     let has_body = operation.request_body.is_some();
     let all = [
         (at.inside, "400", "What stands in the address makes no sense, or the body is no JSON"),
+        (at.inside, "403", "A page of another site asks"),
         (at.inside && (at.has_name || has_body), "404", "There is no such thing"),
         (has_body, "408", "The body came too slowly"),
         (at.inside && at.writes, "409", "It was refused as things are, with the reason"),
-        (has_body, "413", "The body is too large"),
+        (has_body || at.inside && at.writes, "413", "The body, or what it is said for, is too large"),
         (has_body, "415", "The body is in a language that is not read here"),
+        (at.inside, "421", "The server does not go by this name"),
         (has_body, "422", "The body does not say what it should: `errors` has each place"),
         (at.inside, "429", "Too much at a time: nothing was done, ask again after `Retry-After`"),
         (true, "500", "A fault of the server"),

@@ -17,13 +17,15 @@ pub(crate) struct Source {
     pub(crate) file: PathBuf,
     /// Variables that win over those of the environment.
     pub(crate) said: Vec<(String, String)>,
+    /// What stood in the file when it was read.
+    pub(crate) text: Option<String>,
 }
 
 /// Takes over the file whenever it changes, for as long as it is polled. What makes no sense is told of once, and the settings
 /// before stay in force.
 pub(crate) async fn watch(registry: Registry, source: Source, clock: Clock) {
     let file = &source.file;
-    let mut taken = text(file);
+    let mut taken = source.text.clone();
     let mut before = taken.clone();
     loop {
         clock.sleep(LOOK_EVERY).await;
@@ -43,7 +45,7 @@ fn text(file: &Path) -> Option<String> {
 
 /// Takes the file over now; whether it was fit to be.
 pub(crate) fn take_over(registry: &Registry, source: &Source) -> bool {
-    let Source { file, said } = source;
+    let Source { file, said, .. } = source;
     let mut variables = config::variables();
     variables.retain(|(name, _)| !said.iter().any(|(own, _)| own == name));
     variables.extend(said.iter().cloned());
@@ -52,6 +54,7 @@ pub(crate) fn take_over(registry: &Registry, source: &Source) -> bool {
         Ok(changes) => {
             tracing::info!(file = %file.display(), "the settings have changed");
             changes.iter().for_each(|change| tracing::info!("{change}"));
+            registry.look_again();
             true
         }
         Err(words) => {

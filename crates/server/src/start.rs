@@ -71,7 +71,7 @@ pub async fn start(
     })?;
     let address = listener.local_addr().map_err(|error| StartError(format!("cannot listen: {error}")))?;
     let limits = limits(&config);
-    let source = config.file.clone().map(|file| Source { file, said });
+    let source = config.file.clone().map(|file| Source { file, said, text: config.text.clone() });
     let workflows = config.workflows.clone();
     let mut settings = settings(&config);
     let store = config.store.clone();

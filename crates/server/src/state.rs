@@ -32,6 +32,7 @@ struct Inner {
     hub: Hub,
     in_flight: Arc<Semaphore>,
     submitting: Arc<Semaphore>,
+    values: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
@@ -57,6 +58,7 @@ impl State {
             clock: Clock::system(),
             in_flight: places(limits.most_in_flight),
             submitting: places(limits.most_submitting),
+            values: places(limits.most_values),
             waiting: places(limits.most_waiting),
             streams: places(limits.most_streams),
             limits,
@@ -125,6 +127,18 @@ impl State {
         // A batch that is larger than all of the room may have all of it.
         let places = u32::try_from(tasks.min(most).max(1)).unwrap_or(u32::MAX);
         Arc::clone(&self.inner.submitting).try_acquire_many_owned(places).map_err(|_| full())
+    }
+
+    /// Places for so many values of a body.
+    pub(crate) fn place_for_values(&self, values: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let most = self.inner.limits.most_values;
+        let full = || {
+            Refusal::overloaded(&format!(
+                "bodies with {most} values are worked on, which is the most at a time"
+            ))
+        };
+        let places = u32::try_from(values.min(most)).unwrap_or(u32::MAX);
+        Arc::clone(&self.inner.values).try_acquire_many_owned(places).map_err(|_| full())
     }
 
     /// A place among those who wait for the end of a task, if there is one.

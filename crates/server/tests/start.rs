@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use steadfast::resilience::clock::Clock;
 use steadfast_client::Client;
 use steadfast_client::wire::state::TaskState;
 use steadfast_client::wire::store::NewBackup;
@@ -80,6 +81,16 @@ impl Place {
 
 fn order() -> Submit {
     Submit::new("order", json!({ "sku": "a chair/1", "quantity": 2 }))
+}
+
+/// Asks until it is so.
+async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+    let clock = Clock::system();
+    let end = clock.now() + Duration::from_secs(60);
+    while !is_so().await {
+        assert!(clock.now() < end, "it did not come");
+        clock.sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn run(client: &Client) -> (u32, TaskState, Option<Value>) {
@@ -179,6 +190,85 @@ async fn a_workflow_that_makes_no_sense_is_refused_with_its_place() {
     assert!(words.contains("order.yaml:11:"), "{words}");
     let refused = steadfast_server::start(config, None, Vec::new()).await.unwrap_err().to_string();
     assert!(refused.contains("order.yaml:11:"), "{refused}");
+}
+
+/// W10: what is refused is not stored: it can be mended as it is, or taken away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_that_is_refused_at_the_start_leaves_nothing_in_the_store() {
+    let place = Place::new();
+    let first = format!("version: 1\n{ORDER}");
+    place.flow(&first.replace("service: bank", "service: bnak"));
+    let config = || Config::read(Some(&place.path().join("steadfast.toml")), []).unwrap();
+    assert!(steadfast_server::start(config(), None, Vec::new()).await.is_err());
+    place.flow(&first);
+    let (running, client) = place.start().await;
+    assert_eq!(run(&client).await.0, 1);
+    running.shut_down().await.unwrap();
+
+    // A workflow is retired with its service: what is left of its tasks waits.
+    std::fs::remove_file(place.path().join("flows/order.yaml")).unwrap();
+    let bank = place.bank.url();
+    std::fs::write(
+        place.path().join("steadfast.toml"),
+        format!("listen = \"127.0.0.1:0\"\nworkflows = \"flows\"\n[service.bank]\nurl = \"{bank}\"\n"),
+    )
+    .unwrap();
+    let (running, client) = place.start().await;
+    let refused = client.submit(&order()).await.unwrap_err();
+    assert_eq!(refused.problem().unwrap().status, 404, "{refused}");
+    // The service is back: so is the workflow.
+    place.settings(&bank);
+    running.reload();
+    until(|| async { client.submit(&order()).await.is_ok() }).await;
+    running.shut_down().await.unwrap();
+}
+
+/// P2: a service that tasks call does not go while the server works: they would fail.
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_without_a_service_that_is_called_are_refused() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    let file = place.path().join("steadfast.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[service.bank]", "[service.bnak]")).unwrap();
+    running.reload();
+    assert_eq!(run(&client).await.1, TaskState::Completed);
+    let services: Vec<_> =
+        client.services().await.unwrap().services.into_iter().map(|service| service.name).collect();
+    assert_eq!(services, ["bank", "stock"]);
+    running.shut_down().await.unwrap();
+}
+
+/// W9: what other limits of a service would contradict is refused before it is stored, and so is no trap for what comes after.
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_that_wait_for_a_restart_keep_no_workflow_from_coming() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    let file = place.path().join("steadfast.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[service.bank]", "[service.bank]\nmost_running = 3")).unwrap();
+    running.reload();
+    let second = ORDER.replace("/charges", "/v2/charges");
+    let applied = client.apply_workflow("order", &second, Format::Yaml, false).await.unwrap();
+    assert_eq!((applied.version, applied.change), (2, Change::NewVersion));
+    assert_eq!(run(&client).await.0, 2);
+    let bank = client.services().await.unwrap().services.remove(0);
+    assert_eq!((&*bank.name, &*bank.limits), ("bank", "1000 attempts at a time"), "until the next start");
+    running.shut_down().await.unwrap();
+}
+
+/// Files that need each other come in any order.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_refused_is_tried_again_when_what_it_needs_has_come() {
+    let place = Place::new();
+    let (running, client) = place.start().await;
+    let parent = "workflow: a-parent\nsteps: { ask: { child: z-child } }\n";
+    let child = "workflow: z-child\nsteps: { rest: { wait: 1s } }\n";
+    for (name, text) in [("a.yaml", parent), ("z.yaml", child)] {
+        std::fs::write(place.path().join("flows").join(name), text).unwrap();
+    }
+    until(|| async { client.workflow("a-parent", None).await.is_ok() }).await;
+    running.shut_down().await.unwrap();
 }
 
 /// A port or a store that somebody else has is said so.

@@ -55,7 +55,7 @@ impl Place {
 async fn submit(address: SocketAddr, path: &str, headers: &str, body: &str) -> u16 {
     let mut wire = TcpStream::connect(address).await.unwrap();
     let request = format!(
-        "POST /api/v1/{path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
+        "POST /api/v1/{path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()
     );
     wire.write_all(request.as_bytes()).await.unwrap();

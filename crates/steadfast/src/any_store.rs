@@ -153,8 +153,8 @@ impl Tasks for AnyStore {
         either!(self, store => store.payloads(keys)).run()
     }
 
-    fn history(&self, task: TaskId) -> impl Future<Output = Told<Vec<Entry>>> + Send {
-        either!(self, store => store.history(task)).run()
+    fn history_behind(&self, task: TaskId, revision: u64) -> impl Future<Output = Told<Vec<Entry>>> + Send {
+        either!(self, store => store.history_behind(task, revision)).run()
     }
 }
 

@@ -1,12 +1,17 @@
 //! What an operator does beside tasks: to breakers, schedules, workflows, the store. It is in the audit log before it is done.
 
 use std::fmt;
+use std::sync::Arc;
 
 use steadfast_runtime::Deed;
 use steadfast_store::AuditId;
+use tokio::runtime::Handle;
 
 use crate::error::Error;
 use crate::operator::Operator;
+
+/// What the log says of a deed that was cut off.
+const CUT_OFF: &str = "it was cut off in the middle, and nobody knows whether it was done";
 
 impl Operator {
     /// Something that this person is about to do, and that is about no task: its name, such as `breaker open`, what it is done to,
@@ -25,7 +30,7 @@ impl Operator {
     }
 
     /// Writes it to the audit log, and does it then. Nothing is done that is not in the log. What could not be done after all has a
-    /// second entry, which says why; what a crash has cut off has none.
+    /// second entry, which says why; so has what was cut off because nobody polls this any more, but for a crash.
     ///
     /// ```
     /// use steadfast::{Engine, Error, Service};
@@ -56,10 +61,27 @@ impl Operator {
         E: From<Error> + fmt::Display,
     {
         self.note(deed.clone()).await?;
+        let mut open = Open { operator: self, deed: Some(deed.clone()) };
         let done = act.await;
         if let Err(error) = &done {
             self.node().note_refused(deed, &error.to_string()).await;
         }
+        open.deed = None;
         done
+    }
+}
+
+/// A deed that is noted, and of which nobody knows yet whether it was done.
+struct Open<'o> {
+    operator: &'o Operator,
+    deed: Option<Deed>,
+}
+
+/// Whoever asked has gone away, or was sent away, while it was done.
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let (Some(deed), Ok(runtime)) = (self.deed.take(), Handle::try_current()) else { return };
+        let node = Arc::clone(self.operator.node());
+        drop(runtime.spawn(async move { node.note_refused(deed, CUT_OFF).await }));
     }
 }

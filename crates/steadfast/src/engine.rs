@@ -67,6 +67,15 @@ impl Engine {
         registered.map_err(|words| Error::new(Code::BadWorkflow, words))
     }
 
+    /// Whether [`add_workflow`](Self::add_workflow) would take it on. Nothing has changed then.
+    ///
+    /// # Errors
+    /// Another one of the same name and version, or a service of the same name with other limits.
+    pub fn check_workflow<In, Out>(&self, workflow: &Workflow<In, Out>) -> Result<(), Error> {
+        let fits = self.node.would_register(&workflow.inner);
+        fits.map_err(|words| Error::new(Code::BadWorkflow, words))
+    }
+
     /// All workflows that it works on, in all versions, with any JSON as their input and result.
     #[must_use]
     pub fn workflows(&self) -> Vec<Workflow<Value, Value>> {

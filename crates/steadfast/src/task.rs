@@ -170,6 +170,14 @@ impl<Out> Task<Out> {
     pub async fn history(&self) -> Result<Vec<Entry>, Error> {
         Ok(self.node.history(self.id).await?)
     }
+
+    /// What happened to it since this revision, oldest first: for those who follow it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn history_behind(&self, revision: u64) -> Result<Vec<Entry>, Error> {
+        Ok(self.node.history_behind(self.id, revision).await?)
+    }
 }
 
 /// Who wants something and why is kept with the task for ever.

@@ -179,8 +179,12 @@ impl Tasks for Sqlite {
         self.inner.reader.read(read)
     }
 
-    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
-        self.inner.reader.read(|transaction| write::history(transaction, task))
+    fn history_behind(
+        &self,
+        task: TaskId,
+        revision: u64,
+    ) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.inner.reader.read(move |transaction| write::history_behind(transaction, task, revision))
     }
 }
 

@@ -7,12 +7,12 @@ use steadfast_store::{AuditId, Brought, Labels, Letter, MailId, Payload, TaskId,
 use crate::codec::{id, millis, pack_change, pack_head, state};
 use crate::label;
 use crate::task::{INPUT, stored, task_id};
-use crate::write::{history, insert_step, number, ordinal};
+use crate::write::{history_behind, insert_step, number, ordinal};
 
 /// A task as a whole, if it exists.
 pub(crate) fn read(transaction: &Connection, task: TaskId) -> rusqlite::Result<Option<Whole>> {
     let Some(stored) = stored(transaction, task)? else { return Ok(None) };
-    let (key, history) = (id(task.as_u128()), history(transaction, task)?);
+    let (key, history) = (id(task.as_u128()), history_behind(transaction, task, 0)?);
     let sql = "SELECT ordinal, body FROM steadfast_payloads WHERE task = ? ORDER BY ordinal";
     let payload = |row: &Row<'_>| {
         let place = row.get::<_, i64>(0)?;

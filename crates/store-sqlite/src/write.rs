@@ -153,10 +153,14 @@ fn put_item(transaction: &Connection, task: [u8; 16], item: StepId, record: &Rec
     put.execute(params![task, ordinal(item), record.attempt, due, pack_record(record)?]).map(drop)
 }
 
-pub(crate) fn history(transaction: &Connection, task: TaskId) -> rusqlite::Result<Vec<Entry>> {
-    let sql = "SELECT revision, at_ms, packed FROM steadfast_history WHERE task = ? ORDER BY revision";
+pub(crate) fn history_behind(
+    transaction: &Connection,
+    task: TaskId,
+    revision: u64,
+) -> rusqlite::Result<Vec<Entry>> {
+    let sql = "SELECT revision, at_ms, packed FROM steadfast_history WHERE task = ? AND revision > ? ORDER BY revision";
     let mut find = transaction.prepare_cached(sql)?;
-    let rows = find.query_map([id(task.as_u128())], |row| {
+    let rows = find.query_map(params![id(task.as_u128()), number(revision)], |row| {
         let Change { head, steps } = unpack_change(&row.get::<_, Vec<u8>>(2)?)?;
         Ok(Entry { revision: row.get::<_, i64>(0)?.unsigned_abs(), at: time(row.get(1)?), head, steps })
     })?;

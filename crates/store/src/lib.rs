@@ -144,7 +144,16 @@ pub trait Tasks {
 
     /// What happened to a task, oldest first. Folded over the task as it was submitted it gives the rows. Revisions are
     /// left out in it where only the hold changed.
-    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
+    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.history_behind(task, 0)
+    }
+
+    /// What happened to a task since this revision, oldest first. It costs no more than what is read.
+    fn history_behind(
+        &self,
+        task: TaskId,
+        revision: u64,
+    ) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send;
 }
 
 /// What comes to a task from outside. Its owner acts on it in the write that consumes it.

@@ -50,6 +50,11 @@ pub(crate) fn only(page: &str) -> Result<()> {
 /// Runs every command of the quick start as it stands, and compares what is printed with what is shown.
 fn whole(bless: bool) -> Result<Note> {
     let text = fs::read_to_string(WHOLE).with_context(|| format!("cannot read {WHOLE}"))?;
+    let readme = fs::read_to_string("README.md").context("cannot read README.md")?;
+    ensure!(
+        begins_alike(&readme, &text),
+        "README.md does not show the first commands of {WHOLE} and what they print, word by word"
+    );
     if !fs::exists("target")? {
         // The page says `target`, and somebody has cargo build elsewhere.
         let target = crate::metadata::target_folder()?.display().to_string();
@@ -85,6 +90,16 @@ fn whole(bless: bool) -> Result<Note> {
         differs(WHOLE, &text, &shown, bless)?;
     }
     Ok(format!("{WHOLE}: all {ran} commands run"))
+}
+
+/// Whether the README has the first commands of a page and what they print, as they stand there: they are run there.
+fn begins_alike(readme: &str, page: &str) -> bool {
+    let blocks = blocks(page);
+    let shell =
+        blocks.iter().find_map(|block| if let Block::Shell(text) = block { Some(*text) } else { None });
+    let output =
+        blocks.iter().find_map(|block| if let Block::Output(text) = block { Some(*text) } else { None });
+    shell.zip(output).is_some_and(|(shell, output)| readme.contains(shell) && readme.contains(output))
 }
 
 /// Runs the commands of one page and compares what they print with what it shows.
@@ -278,6 +293,15 @@ mod tests {
             })
             .collect();
         assert_eq!(kinds.iter().collect::<String>(), "os tooo");
+    }
+
+    #[test]
+    fn the_readme_shows_what_the_quick_start_begins_with() {
+        let page = "a\n```sh\nx &\n```\nb\n```text\nprinted\n```\n```sh\nlater\n```\n";
+        assert!(begins_alike(page, page));
+        assert!(begins_alike("```text\nprinted\n```\n```sh\nx &\n```\n", page));
+        assert!(!begins_alike(&page.replace("x &", "y &"), page));
+        assert!(!begins_alike(&page.replace("printed", "other"), page));
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) async fn ask(serving: &Serving, method: &str, path: &str, media: &str
     let mut wire = Wire::open(serving).await;
     let length = body.len();
     wire.send(format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n"
     ))
     .await;
     wire.send(body).await;

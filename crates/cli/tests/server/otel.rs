@@ -57,7 +57,7 @@ fn a_collector_sees_the_way_from_who_submits_to_the_services() {
     let mut wire = TcpStream::connect(address).unwrap();
     write!(
         wire,
-        "POST /api/v1/tasks?wait=20s HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "POST /api/v1/tasks?wait=20s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
          traceparent: 00-{ID}-{SPAN}-01\r\ntracestate: vendor=7\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )

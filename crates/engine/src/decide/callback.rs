@@ -3,6 +3,8 @@
 //! The attempt runs on, until its callback comes or its time is over; no process has to live for that. What comes in time counts,
 //! also before the agent has said that the service took the work on.
 
+use std::time::Duration;
+
 use super::Followed;
 use super::draft::Draft;
 use crate::definition::StepId;
@@ -14,9 +16,9 @@ use crate::time::Time;
 impl Draft<'_> {
     /// The service has taken the work on: from now on it has its own time.
     pub(super) fn taken_on(&mut self, id: StepId, calls: u32) -> Followed {
-        let (now, deadline) = (self.now, self.head().deadline);
+        let now = self.now;
         let within = self.rules(id).callback_within().ok_or(Ignored::NotNow)?;
-        let until = deadline.map_or(now + within, |end| (now + within).min(end));
+        let until = self.until_callback(now, within);
         self.change(id, |record| {
             record.complete_by = Some(until);
             // How it ends counts one more.
@@ -24,6 +26,25 @@ impl Draft<'_> {
             record.change_more(|more| more.since = Some(now));
         });
         Ok(())
+    }
+
+    /// The time of a service that took the work on at this time: no longer than the task's, which stands still while it is paused.
+    fn until_callback(&self, since: Time, within: Duration) -> Time {
+        let until = since + within;
+        self.head().deadline.map_or(until, |end| until.min(end))
+    }
+
+    /// The task has another deadline: so have services that have taken its work on.
+    pub(super) fn fit_callbacks(&mut self) {
+        let awaited: Vec<_> =
+            self.task().rows().map(|(id, _)| id).filter(|id| self.awaits_callback(*id)).collect();
+        for id in awaited {
+            let Some((since, within)) = self.record(id).since().zip(self.rules(id).callback_within()) else {
+                continue;
+            };
+            let until = self.until_callback(since, within);
+            self.change(id, |record| record.complete_by = Some(until));
+        }
     }
 
     /// The service has answered.

@@ -119,6 +119,7 @@ impl<'a> Draft<'a> {
         let Some(paused) = self.head.paused().cloned() else { return };
         self.head.deadline = paused.left.map(|left| self.now + left);
         self.head.change_more(|more| more.paused = None);
+        self.fit_callbacks();
     }
 
     pub(super) fn ask(&mut self, ask: Ask) {

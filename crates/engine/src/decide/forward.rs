@@ -156,8 +156,7 @@ impl Draft<'_> {
 
     /// An attempt that was cut off may have happened.
     pub(super) fn interrupted(&mut self, id: StepId) {
-        self.change(id, |record| record.may_have_happened = true);
-        self.pass_no_return(id);
+        self.may_have_been_done(id);
         match self.may_repeat(id) {
             true => self.make_ready(id),
             false => self.give_up(id),
@@ -205,9 +204,14 @@ impl Draft<'_> {
 
     /// Nobody knows whether it happened, and nobody tries again.
     pub(super) fn unknown(&mut self, id: StepId) {
+        self.may_have_been_done(id);
+        self.turn(id, Turn::Ended(StepState::Unknown));
+    }
+
+    /// Nobody knows whether it has happened: it may have been the point of no return.
+    pub(super) fn may_have_been_done(&mut self, id: StepId) {
         self.change(id, |record| record.may_have_happened = true);
         self.pass_no_return(id);
-        self.turn(id, Turn::Ended(StepState::Unknown));
     }
 
     fn pass_no_return(&mut self, id: StepId) {

@@ -73,8 +73,8 @@ impl Draft<'_> {
             return Err(Ignored::MayHaveHappened);
         }
         self.take_up();
-        if awaits {
-            self.change(id, |record| record.may_have_happened = true);
+        if awaits && !did_not_happen {
+            self.may_have_been_done(id);
         }
         self.begin_anew(id, edited, did_not_happen);
         if edited {
@@ -107,9 +107,10 @@ impl Draft<'_> {
         self.change(id, |record| {
             (record.failures, record.calls, record.owner_deaths) = (0, 0, 0);
             record.may_have_happened &= !did_not_happen;
-            // Under the old keys a service would only repeat what it answered before.
-            // A task that may be under way is looked for, and no other one asked for.
-            let anew = if asks { !record.may_have_happened } else { edited || record.rounds() > 0 };
+            // Under the old keys a service would only repeat what it answered before. What may be under way is asked for under the
+            // key that it has: another task is looked for, and a round of which nobody knows is made again.
+            let open = record.may_have_happened;
+            let anew = if asks { !open } else { edited || record.rounds() > 0 && !open };
             if anew {
                 record.change_more(|more| {
                     more.series = more.series.saturating_add(1);
@@ -237,6 +238,7 @@ impl Draft<'_> {
         let left = self.head_mut().deadline.take().map(|deadline| deadline.since(now));
         let paused = Paused { by: Arc::clone(by), why: Arc::clone(why), since: now, left, was: state };
         self.head_mut().change_more(|more| more.paused = Some(paused));
+        self.fit_callbacks();
         Ok(())
     }
 
@@ -286,6 +288,7 @@ impl Draft<'_> {
         let now = self.now;
         if self.head().paused().is_none() {
             self.head_mut().deadline = at;
+            self.fit_callbacks();
             return Ok(());
         }
         self.head_mut().change_more(|more| {

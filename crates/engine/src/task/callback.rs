@@ -67,7 +67,18 @@ impl Task {
         awaits(self.step(id)) && self.rules(definition, id).callback_within().is_some()
     }
 
-    /// How many of them there are.
+    /// Whether an attempt is under way that its service may end by a callback.
+    #[must_use]
+    pub fn may_be_called_back(&self, definition: &Definition, id: StepId) -> bool {
+        let may = |record: &Record| {
+            record.state == StepState::Running
+                && record.undo == UndoState::None
+                && record.callback().open.is_some()
+        };
+        self.knows(definition, id) && may(self.step(id))
+    }
+
+    /// How many attempts are under way that services have taken on.
     #[must_use]
     pub fn awaited(&self, definition: &Definition) -> usize {
         self.rows().filter(|(id, record)| awaits(record) && self.awaits_callback(definition, *id)).count()

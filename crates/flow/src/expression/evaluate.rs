@@ -7,6 +7,9 @@ use super::function::{self, name};
 use super::node::{Function, Loop, Node, Operator, Variable};
 use super::number::Num;
 
+/// The longest name that is compared with one that is not there.
+const LONGEST_NAME: usize = 64;
+
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
@@ -88,11 +91,14 @@ pub(super) struct Evaluation<'v> {
     pub(super) budget: &'v Budget,
     /// The elements of the loops around, the outermost first, and what they have gathered.
     loops: Vec<(Val<'v>, Value)>,
+    /// How many parts are around this one that may go on without its value. Which name was meant is not looked for in them: it takes
+    /// long, and can be asked of each element of a list.
+    quiet: u32,
 }
 
 impl<'v> Evaluation<'v> {
     pub(super) fn new(variables: &'v Variables, budget: &'v Budget) -> Self {
-        Self { variables, budget, loops: Vec::new() }
+        Self { variables, budget, loops: Vec::new(), quiet: 0 }
     }
 
     /// The value of a whole expression.
@@ -144,7 +150,7 @@ impl<'v> Evaluation<'v> {
             }
             Node::Binary(operator, sides) => self.binary(*operator, &sides[0], &sides[1]),
             Node::Call(Function::NotFalse, arguments) => {
-                let judged = arguments.first().map(|of| self.flag(of));
+                let judged = arguments.first().map(|of| self.quiet_flag(of));
                 Ok((judged != Some(Ok(false))).into())
             }
             Node::Call(called, arguments) => {
@@ -175,9 +181,21 @@ impl<'v> Evaluation<'v> {
         }
     }
 
+    /// The same where the expression may have a value without it.
+    fn quiet_flag(&mut self, node: &'v Node) -> Result<bool, Failed> {
+        self.quiet += 1;
+        let flag = self.flag(node);
+        self.quiet -= 1;
+        flag
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.quiet > 0
+    }
+
     /// `&&`, or `||` where `decides` is true. The side that decides does so whatever the other one is, as CEL says.
     fn and(&mut self, one: &'v Node, other: &'v Node, decides: bool) -> Evaluated<'v> {
-        match self.flag(one) {
+        match self.quiet_flag(one) {
             Ok(flag) if flag == decides => Ok(decides.into()),
             Ok(_) => Ok(self.flag(other)?.into()),
             Err(Failed::Stopped(why)) => Err(Failed::Stopped(why)),
@@ -193,12 +211,12 @@ impl<'v> Evaluation<'v> {
         if let Node::Element(depth) = of
             && let Val::Own(element) = &self.loops[*depth].0
         {
-            return self.budget.copy(field_of(element, field)?).map(Val::Own);
+            return self.budget.copy(field_of(self.is_quiet(), element, field)?).map(Val::Own);
         }
         match self.node(of)? {
-            Val::Ref(value) => field_of(value, field).map(Val::Ref),
+            Val::Ref(value) => field_of(self.is_quiet(), value, field).map(Val::Ref),
             Val::Own(mut value) => {
-                field_of(&value, field)?;
+                field_of(self.is_quiet(), &value, field)?;
                 Ok(Val::Own(value.get_mut(field).map(Value::take).unwrap_or_default()))
             }
         }
@@ -252,25 +270,14 @@ impl<'v> Evaluation<'v> {
     }
 
     fn walk(&mut self, walk: &'v Loop) -> Evaluated<'v> {
-        let elements: Vec<Val<'v>> = match self.node(&walk.range)? {
-            Val::Ref(Value::Array(items)) => items.iter().map(Val::Ref).collect(),
-            Val::Own(Value::Array(items)) => items.into_iter().map(Val::Own).collect(),
-            // Of a table it is the keys.
-            range => match range.get() {
-                Value::Object(entries) => {
-                    self.budget.make(entries.keys().map(String::len).sum())?;
-                    entries.keys().map(|key| Val::Own(Value::from(key.as_str()))).collect()
-                }
-                other => return Err(Failed::because(format!("expected a list, found {}", name(other)))),
-            },
-        };
+        let elements = Elements::of(self.node(&walk.range)?)?;
         let start = self.node(&walk.start)?;
         let start = self.own(start)?;
         // Elements of an inner loop that was left by an error are of no use to anybody.
         self.loops.truncate(walk.depth);
         self.loops.push((Val::Own(Value::Null), start));
         for element in elements {
-            self.loops[walk.depth].0 = element;
+            self.loops[walk.depth].0 = element.paid_for(self.budget)?;
             let goes_on = self.flag(&walk.goes_on)?;
             if !goes_on {
                 break;
@@ -286,6 +293,63 @@ impl<'v> Evaluation<'v> {
     }
 }
 
+/// What a loop goes over, taken one by one: what comes behind the element at which it ends costs nothing.
+enum Elements<'v> {
+    There(std::slice::Iter<'v, Value>),
+    Made(std::vec::IntoIter<Value>),
+    Keys(serde_json::map::Keys<'v>),
+    MadeKeys(serde_json::map::IntoIter),
+}
+
+impl<'v> Elements<'v> {
+    fn of(range: Val<'v>) -> Result<Self, Failed> {
+        Ok(match range {
+            Val::Ref(Value::Array(items)) => Self::There(items.iter()),
+            Val::Own(Value::Array(items)) => Self::Made(items.into_iter()),
+            // Of a table it is the keys.
+            Val::Ref(Value::Object(entries)) => Self::Keys(entries.keys()),
+            Val::Own(Value::Object(entries)) => Self::MadeKeys(entries.into_iter()),
+            other => {
+                return Err(Failed::because(format!("expected a list, found {}", name(other.get()))));
+            }
+        })
+    }
+}
+
+/// An element, as it was found.
+enum Element<'v> {
+    Is(Val<'v>),
+    Key(&'v str),
+}
+
+impl<'v> Element<'v> {
+    /// The name of an entry is copied, and that is paid for.
+    fn paid_for(self, budget: &Budget) -> Evaluated<'v> {
+        match self {
+            Self::Is(value) => Ok(value),
+            Self::Key(key) => {
+                budget.make(key.len())?;
+                Ok(Val::Own(Value::from(key)))
+            }
+        }
+    }
+}
+
+impl<'v> Iterator for Elements<'v> {
+    type Item = Element<'v>;
+
+    fn next(&mut self) -> Option<Element<'v>> {
+        match self {
+            Self::There(items) => items.next().map(|item| Element::Is(Val::Ref(item))),
+            Self::Made(items) => items.next().map(|item| Element::Is(Val::Own(item))),
+            Self::Keys(keys) => keys.next().map(|key| Element::Key(key)),
+            Self::MadeKeys(entries) => {
+                entries.next().map(|(key, _)| Element::Is(Val::Own(Value::String(key))))
+            }
+        }
+    }
+}
+
 enum At {
     Place(usize),
     Key(String),
@@ -297,16 +361,22 @@ fn no_output() -> Failed {
     )
 }
 
-fn field_of<'a>(of: &'a Value, field: &str) -> Result<&'a Value, Failed> {
+fn field_of<'a>(is_quiet: bool, of: &'a Value, field: &str) -> Result<&'a Value, Failed> {
     let entries = of.as_object().ok_or_else(|| not_a_table(of, field))?;
-    entries.get(field).ok_or_else(|| {
-        let known: Vec<_> = entries.keys().take(20).map(String::as_str).collect();
-        let hint = match known.is_empty() {
-            true => "it is empty".to_owned(),
-            false => steadfast_form::hint(field, known.iter().copied()),
-        };
-        Failed::because(format!("there is no `{field}`: {hint}"))
-    })
+    if let Some(value) = entries.get(field) {
+        return Ok(value);
+    }
+    if is_quiet {
+        return Err(Failed::because(format!("there is no `{field}`")));
+    }
+    let known: Vec<_> =
+        entries.keys().map(String::as_str).take(20).filter(|name| name.len() <= LONGEST_NAME).collect();
+    let hint = match entries.is_empty() {
+        true => "it is empty".to_owned(),
+        false if known.is_empty() => "it has other fields".to_owned(),
+        false => steadfast_form::hint(field, known.iter().copied()),
+    };
+    Err(Failed::because(format!("there is no `{field}`: {hint}")))
 }
 
 fn not_a_table(of: &Value, field: &str) -> Failed {

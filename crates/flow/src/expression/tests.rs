@@ -322,6 +322,16 @@ fn work_and_bytes_are_counted_whatever_the_input_is() {
     ] {
         assert!(matches!(run(source), Err(Failed::Stopped(_))), "{source}");
     }
+    // What a loop does not come to costs nothing; no more does looking for the name that was meant where nobody is told.
+    // With either, this would take minutes, and tests are ended after three.
+    let much = json!({"few": vec![1; 10_000], "many": vec![1; 400_000], "meta": { "k".repeat(500_000): 1 }});
+    for source in [
+        "input.few.all(x, input.many.exists(y, y == x))",
+        "input.few.all(x, input.meta.vip || x > 0)",
+        "input.few.all(x, (input.meta.vip && true) || x > 0)",
+    ] {
+        assert_eq!(value_of(&read(source).unwrap(), much.clone()), Ok(json!(true)), "{source}");
+    }
     // One budget for many expressions.
     let (expression, budget) = (read("size(input.list.filter(x, x > 0))").unwrap(), Budget::new());
     let mut variables = Variables::default();

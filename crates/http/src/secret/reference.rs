@@ -40,9 +40,21 @@ impl<'a> Vault<'a> {
         Self { service, sources, allowed, used: Vec::new() }
     }
 
-    /// What takes the secrets of this call out of texts.
-    pub(crate) fn scrub(&self) -> Scrub {
-        Scrub::of(self.used.iter().map(|(_, secret)| secret.expose()))
+    /// What takes the secrets of this call out of texts, and this beside them.
+    pub(crate) fn scrub(&self, beside: Option<&str>) -> Scrub {
+        Scrub::of(self.exposed().chain(beside))
+    }
+
+    fn exposed(&self) -> impl Iterator<Item = &str> {
+        self.used.iter().map(|(_, secret)| secret.expose())
+    }
+
+    /// All secrets that the service may ever be sent, as far as they are there.
+    pub(crate) fn all(&self, headers: &[(String, String)]) -> Vec<Secret> {
+        let in_headers = headers.iter().flat_map(|(_, value)| names_in(value));
+        let names: BTreeSet<_> = in_headers.chain(self.allowed.iter().map(String::as_str)).collect();
+        // One that is not there cannot come back.
+        names.into_iter().filter_map(|name| self.fetch(name).ok()).collect()
     }
 
     /// A text with the values in place of its references, which may stand anywhere in it: `Bearer secret://token`.
@@ -96,6 +108,10 @@ impl<'a> Vault<'a> {
         self.check(name, by)?;
         let place = match self.used.iter().position(|(known, _)| known == name) {
             Some(place) => place,
+            None if self.used.len() == MOST_SECRETS => {
+                let why = format_args!("at most {MOST_SECRETS} secrets can be in one call");
+                return Err(self.refused(name, &why));
+            }
             None => {
                 let secret = self.fetch(name)?;
                 self.used.push((name.to_owned(), secret));
@@ -129,13 +145,12 @@ impl<'a> Vault<'a> {
         Ok(())
     }
 
+    fn refused(&self, name: &str, why: &dyn std::fmt::Display) -> Fault {
+        not_sent(Code::NoSecret, format_args!("secret `{name}` for `{}`: {why}", self.service))
+    }
+
     fn fetch(&self, name: &str) -> Result<Secret, Fault> {
-        let refused = |why: &dyn std::fmt::Display| {
-            not_sent(Code::NoSecret, format_args!("secret `{name}` for `{}`: {why}", self.service))
-        };
-        if self.used.len() == MOST_SECRETS {
-            return Err(refused(&format_args!("at most {MOST_SECRETS} secrets can be in one call")));
-        }
+        let refused = |why: &dyn std::fmt::Display| self.refused(name, why);
         let mut why = Vec::new();
         for source in self.sources {
             match source.get(name) {

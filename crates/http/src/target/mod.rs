@@ -209,6 +209,10 @@ impl Targets {
         self.0.get(service)
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Ready> {
+        self.0.values().map(|ready| &**ready)
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(|name| &**name)
     }

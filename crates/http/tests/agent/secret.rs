@@ -88,6 +88,27 @@ async fn no_failure_shows_them() {
 }
 
 #[tokio::test]
+async fn nobody_is_shown_where_a_service_may_answer_later() {
+    let end = "0197".repeat(17);
+    let url = format!("http://127.0.0.1:7171/api/v1/callbacks/{end}");
+    for (status, body) in [(503, format!("cannot take {url} on")), (200, format!("{url} is no JSON"))] {
+        let service = Raw::answering(answer(status, "content-type: application/json\r\n", &body)).await;
+        let asked = Call { callback: Some(url.clone()), ..call("POST", "/") };
+        let (_, _, words) = why(agent(target(service.url())).call(asked).await);
+        assert!(!words.contains(&end), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_service_sends_by_itself_is_without_secrets_too() {
+    let agent = agent(target("http://127.0.0.1:1".to_owned()));
+    let sent =
+        json!({ "ok": format!("Bearer {TOKEN}"), "error": { "message": format!("no {PASSWORD}") }, "id": 7 });
+    let clean = json!({ "ok": "Bearer ***", "error": { "message": "no ***" }, "id": 7 });
+    assert_eq!(agent.without_secrets(sent), clean);
+}
+
+#[tokio::test]
 async fn a_secret_that_is_not_there_or_does_not_fit_is_named_and_nothing_is_sent() {
     let service = Server::start(Script::succeed()).unwrap();
     let agent = agent(target(service.url()));

@@ -110,7 +110,8 @@ impl<S: Store> Node<S> {
         }
         let task = stored.task.clone();
         let owned = Owned::new(Arc::clone(&workflow), stored);
-        let work = work_of(&self.shared, Box::new(owned.order_of_callback(id.task, id.step))).await?;
+        let work =
+            work_of(&self.shared, Box::new(owned.order_of_callback(id.task, id.step, at + LONGEST))).await?;
         let (answer, output) = said::meaning(&says, &workflow, &task, &work, at);
         let request = Request::called_back((id.step, id.token), said, at, &answer, output.as_ref());
         steadfast_store::failpoint!("callback.before_post");
@@ -129,9 +130,11 @@ impl<S: Store> Node<S> {
             if mail.is_none_or(|mail| stored.mail_read >= mail) {
                 return match counts(&stored, &workflow) {
                     Err(NotCounted::Doubled) => Ok(CalledBack::Taken),
+                    // Since it was stored so much has happened that nobody can tell any more.
+                    Err(NotCounted::Unknown) => Ok(CalledBack::Stored),
                     Err(not) => Err(refused(id, &stored, not, at)),
-                    // Nothing of it was acted on, and it still could be: nobody should come here.
-                    Ok(()) => Ok(CalledBack::Stored),
+                    // It came between two attempts, and the next one is under way: that one has been told nothing.
+                    Ok(()) => Err(refused(id, &stored, NotCounted::Between, at)),
                 };
             }
             if shared.clock.now() >= until {

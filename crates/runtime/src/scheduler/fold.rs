@@ -104,11 +104,14 @@ impl<S: Store> Scheduler<S> {
             if let Some(ignored) = plan.ignored() {
                 self.ignored(id, owned, &happening.event, ignored);
             }
+            let could_be_called = could_be_called_back(owned, &happening.event);
             owned.task.apply(&plan);
             folded.changed.extend(plan.steps().iter().map(|(step, _)| *step));
             folded.dispatches.extend_from_slice(plan.dispatches());
             folded.notices.extend_from_slice(plan.notices());
             folded.minds_mail |= gives_up_a_signal(owned, &happening.event, &plan);
+            folded.minds_mail |= could_be_called
+                .is_some_and(|step| !owned.task.may_be_called_back(owned.workflow.definition(), step));
             let brought = plan.keeps().zip(happening.output.clone());
             let without = without_output(owned, &plan, happening.output.is_some());
             for (at, output) in brought.into_iter().chain(without) {
@@ -348,6 +351,13 @@ fn gives_up_a_signal(owned: &Owned, event: &Event, plan: &Plan) -> bool {
     let Event::Due { step } = event else { return false };
     let signal = owned.task.rules(owned.workflow.definition(), *step).signal_name();
     signal.is_some() && plan.ignored().is_none() && owned.task.step(*step).state != StepState::Waiting
+}
+
+/// The step that an event is of, if its service may call back for the attempt under way, and this is something else. What ends that
+/// attempt minds mail: a callback that is stored already came first.
+fn could_be_called_back(owned: &Owned, event: &Event) -> Option<StepId> {
+    let step = event.step().filter(|_| !matches!(event, Event::CalledBack { .. }))?;
+    owned.task.may_be_called_back(owned.workflow.definition(), step).then_some(step)
 }
 
 /// What a kept signal says, for the step that takes it.

@@ -279,14 +279,19 @@ impl<S: Store> Scheduler<S> {
 
     fn ended(&mut self, ended: Ended) {
         let place = (ended.task, ended.step);
-        if self.flight.get(&place).is_some_and(|attempt| *attempt == ended.attempt) {
+        let under_way = self.flight.get(&place).copied();
+        if under_way == Some(ended.attempt) {
             self.flight.remove(&place);
         }
         let done = matches!(ended.said, Some((Answer::Completed | Answer::Later { .. }, _)));
         if done && let Some(gate) = self.gates.get_mut(&ended.service) {
             gate.did_well(ended.task, ended.step, self.shared.clock.now());
         }
-        self.free_place(&ended.service, ended.task, ended.step);
+        match under_way {
+            // A callback has ended it before its agent did: what is known of the step at the gate is of the next attempt.
+            Some(attempt) if attempt != ended.attempt => self.free_place_beside(&ended.service),
+            _ => self.free_place(&ended.service, ended.task, ended.step),
+        }
         if let Some((answer, output)) = ended.said {
             let event = Event::Answered { step: ended.step, attempt: ended.attempt, answer };
             self.happened(ended.task, Happening { output, ..Happening::of(event) });

@@ -163,12 +163,10 @@ impl Owned {
         }
     }
 
-    /// The attempt that a service answers later, as it was made.
-    pub(crate) fn order_of_callback(&self, id: TaskId, step: StepId) -> Order {
+    /// The attempt that a service answers later, as it was made; what of it is read has time until then.
+    pub(crate) fn order_of_callback(&self, id: TaskId, step: StepId, complete_by: Time) -> Order {
         let record = self.task.step(step);
         let (attempt, round, series) = (record.attempt, record.rounds(), record.series());
-        // What of it is read has time.
-        let complete_by = Time::from_millis(u64::MAX);
         self.order(id, Dispatch { step, undo: false, attempt, complete_by, round, series, calls_left: None })
     }
 
@@ -208,21 +206,22 @@ impl Owned {
         resting.filter_map(|(step, record)| record.not_before.map(|time| (step, time)))
     }
 
-    /// Whether it is paused, and nothing of it runs any more.
+    /// Whether it is paused, and nothing of it runs in a process any more.
     pub(super) fn is_held_by_an_operator(&self) -> bool {
-        let head = self.task.head();
-        head.paused().is_some() && head.running == 0 && self.judging == 0
+        self.task.head().paused().is_some() && self.judging == 0 && self.runs_elsewhere()
     }
 
     /// Whether nothing of it runs in a process, or could now.
     pub(super) fn only_waits(&self) -> bool {
         let head = self.task.head();
         let waits = head.ready == 0 && self.judging == 0;
-        match head.running {
-            0 => waits && head.resting > 0,
-            // What services have taken on ends by mail, or by the supervisor.
-            running => waits && usize::try_from(running) == Ok(self.task.awaited(self.workflow.definition())),
-        }
+        waits && (head.running > 0 || head.resting > 0) && self.runs_elsewhere()
+    }
+
+    /// Whether all that runs was taken on by services: it ends by mail, or by the supervisor.
+    fn runs_elsewhere(&self) -> bool {
+        let running = self.task.head().running;
+        running == 0 || usize::try_from(running) == Ok(self.task.awaited(self.workflow.definition()))
     }
 
     /// When the time of the first of its steps is over that services have taken on.

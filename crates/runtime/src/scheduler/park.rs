@@ -136,12 +136,20 @@ impl<S: Store> Scheduler<S> {
 
     /// A place at a service is free again; those in line have it next.
     pub(super) fn free_place(&mut self, service: &str, task: TaskId, step: StepId) {
+        self.free_place_beside(service);
+        if let Some(gate) = self.gates.get_mut(service) {
+            gate.forget(task, step);
+        }
+    }
+
+    /// The place of an attempt is free, while another one of the same step has its own.
+    pub(super) fn free_place_beside(&mut self, service: &str) {
         let Some((name, gate)) = self.gates.get_key_value(service) else { return };
         if gate.has_line() {
             self.to_serve.insert(Arc::clone(name));
         }
         if let Some(gate) = self.gates.get_mut(service) {
-            gate.free(task, step);
+            gate.free();
         }
     }
 
@@ -168,7 +176,8 @@ impl<S: Store> Scheduler<S> {
                 owned.waiting.push_back(granted);
             } else if let Some(gate) = self.gates.get_mut(service) {
                 // It has gone elsewhere meanwhile.
-                gate.free(task, step);
+                gate.free();
+                gate.forget(task, step);
             }
         }
     }

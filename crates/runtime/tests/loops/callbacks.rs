@@ -331,6 +331,28 @@ async fn any_node_takes_an_answer() {
     assert_eq!(state(&other.at_rest(task).await.unwrap()), TaskState::Completed);
 }
 
+/// The owner does not know of it yet when it cuts the attempt off.
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_is_stored_already_wins_over_a_shut_down() {
+    let service = Slow::default();
+    let (workflow, books) = slow_flow(&service, assess(), s(50));
+    let store = memory();
+    let mut looks_seldom = quick();
+    (looks_seldom.look_every, looks_seldom.grace) = (s(30), Duration::ZERO);
+    let owner = node_with(store.clone(), &workflow, looks_seldom).await;
+    let task = submit(&owner, &workflow).await;
+    sleep(s(1)).await;
+    let other = node_with(store, &workflow, quick()).await;
+    let shut_down = async {
+        sleep(Duration::from_millis(50)).await;
+        owner.shut_down().await.unwrap()
+    };
+    let (told, cut_off) = tokio::join!(other.call_back(service.url(task), done("1")), shut_down);
+    assert_eq!((told.unwrap(), cut_off), (CalledBack::Taken, 1));
+    assert_eq!(state(&other.at_rest(task).await.unwrap()), TaskState::Completed);
+    assert_eq!((service.urls(task).len(), books.calls("then")), (1, 1), "nothing is asked for again");
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_round_and_each_item_is_answered_for_itself() {
     let service = Slow::default();

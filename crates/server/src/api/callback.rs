@@ -13,7 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::code::Code;
-use crate::extract::{Params, Part, from_json, media_type, read_bytes, wrong_media_type};
+use crate::extract::{Params, Part, media_type, read_bytes, read_values, wrong_media_type};
+use crate::guard::Slot;
 use crate::measure::CALLBACKS;
 use crate::problem::Refusal;
 use crate::state::State;
@@ -76,7 +77,7 @@ async fn answered(
     request: Request,
 ) -> Result<CalledBack, Refusal> {
     params.done()?;
-    let says = says(&body(state, request).await?)?;
+    let says = says(&state.house().without_secrets(body(state, request).await?))?;
     let id: CallbackId = callback.parse().map_err(|_| unknown())?;
     let became = state.engine().call_back(id, says).await.map_err(|error| match error.code() {
         steadfast::Code::UnknownWorkflow => not_now(),
@@ -93,6 +94,7 @@ async fn answered(
 /// The body: any JSON, or nothing, which is null.
 async fn body(state: &State, request: Request) -> Result<Value, Refusal> {
     let media_type = media_type(request.headers());
+    let slot = request.extensions().get::<Slot>().cloned();
     let bytes = read_bytes(request, state, state.limits().body).await?;
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -100,7 +102,7 @@ async fn body(state: &State, request: Request) -> Result<Value, Refusal> {
     if media_type != "application/json" && !media_type.ends_with("+json") {
         return Err(wrong_media_type(&media_type, "application/json"));
     }
-    from_json(&bytes, state.limits().depth)
+    read_values(&bytes, state, slot.as_ref())
 }
 
 /// What the service says.

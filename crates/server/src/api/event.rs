@@ -11,7 +11,7 @@ use futures_util::stream;
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use steadfast::{Task, TaskState};
+use steadfast::{Head, Task, TaskState};
 use steadfast_client::wire::event::{CHANGE, END, ServerSent};
 use steadfast_client::wire::task::{Change, Outcome};
 use tokio::sync::OwnedSemaphorePermit;
@@ -79,6 +79,8 @@ async fn events(
         task,
         names,
         after: after.unwrap_or(0),
+        seen: 0,
+        head: None,
         ready: first.into_iter().collect(),
         watching,
         quiet: 0,
@@ -115,8 +117,12 @@ struct Stream {
     state: State,
     task: Task<Value>,
     names: Vec<String>,
-    /// The place of the last change that was taken from the history.
+    /// Behind this place changes are told.
     after: u64,
+    /// Up to this place the history was read.
+    seen: u64,
+    /// The task as it was there, if anything was written of it.
+    head: Option<Head>,
     ready: VecDeque<Change>,
     watching: Watching,
     /// Heartbeats since it was looked last.
@@ -141,11 +147,15 @@ impl Stream {
     /// Takes from the history what is new.
     async fn look(&mut self) -> Result<(), Refusal> {
         self.quiet = 0;
-        let history = self.task.history().await?;
-        let head = history.iter().rev().find_map(|entry| entry.head.as_ref());
-        self.ready.extend(changes(&history, self.after, &self.names));
-        self.after = history.last().map_or(self.after, |last| last.revision.max(self.after));
-        let (state, ends_early) = match head {
+        // From the beginning once, since names of items follow from what the task was then; after that, what is new.
+        let history = self.task.history_behind(self.seen).await?;
+        self.ready.extend(changes(&history, self.head.as_ref(), self.after, &self.names));
+        self.seen = history.last().map_or(self.seen, |last| last.revision);
+        self.after = self.after.max(self.seen);
+        if let Some(head) = history.into_iter().rev().find_map(|entry| entry.head) {
+            self.head = Some(head);
+        }
+        let (state, ends_early) = match &self.head {
             Some(head) => (head.state, head.ending.is_some()),
             // Nothing was written since the submission, which may have been all of it.
             None => {

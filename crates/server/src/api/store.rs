@@ -20,7 +20,10 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
 /// Copies the store to a new file on the server's machine, while work goes on.
 #[utoipa::path(
     post, path = "/store/backup", tag = "store", params(MaySayParams), request_body = NewBackup,
-    responses((status = 200, description = "It is copied", body = Backup))
+    responses(
+        (status = 200, description = "It is copied", body = Backup),
+        (status = 501, description = "A store in memory has no copies", body = steadfast_client::wire::problem::Problem, content_type = "application/problem+json"),
+    )
 )]
 async fn back_up(
     Has(state): Has<State>,

@@ -178,7 +178,7 @@ async fn history(
     let names: Vec<String> = status.steps.iter().map(|step| step.name.clone()).collect();
     let first = after.is_none().then(|| submission(submitted_at, &status, &history));
     let mut changes: Vec<_> =
-        first.into_iter().chain(changes(&history, after.unwrap_or(0), &names)).collect();
+        first.into_iter().chain(changes(&history, None, after.unwrap_or(0), &names)).collect();
     let more = changes.len() > limit;
     changes.truncate(limit);
     let after = changes.last().filter(|_| more).map(|last| last.revision);

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::deed::{MaySayParams, Said};
 use crate::code::Code;
-use crate::extract::{Params, Part, from_json, media_type, read_bytes, wrong_media_type};
+use crate::extract::{Params, Part, media_type, read_bytes, read_values, wrong_media_type};
 use crate::problem::Refusal;
 use crate::state::State;
 
@@ -25,11 +25,7 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
 )]
 async fn workflows(Has(state): Has<State>, params: Params) -> Result<Json<Workflows>, Refusal> {
     params.done()?;
-    let mut workflows = state.house().workflows();
-    for version in workflows.iter_mut().flat_map(|workflow| &mut workflow.versions) {
-        version.definition = None;
-    }
-    Ok(Json(Workflows { workflows }))
+    Ok(Json(Workflows { workflows: state.house().workflows(false) }))
 }
 
 /// A workflow, with the definition of one version.
@@ -48,7 +44,7 @@ async fn workflow(
 ) -> Result<Json<Workflow>, Refusal> {
     let version = params.number("version")?;
     params.done()?;
-    let found = state.house().workflows().into_iter().find(|workflow| workflow.name == name);
+    let found = state.house().workflows(true).into_iter().find(|workflow| workflow.name == name);
     let mut found = found.ok_or_else(|| unknown(&state, &name, version))?;
     let shown = version.unwrap_or(found.active);
     if !found.versions.iter().any(|own| own.version == shown) {
@@ -92,7 +88,7 @@ async fn apply_workflow(
     let bytes = read_bytes(request, &state, state.limits().body).await?;
     if format == Format::Json {
         // Its depth is bounded before anybody goes down into it.
-        from_json::<serde_json::Value>(&bytes, state.limits().depth)?;
+        read_values::<serde_json::Value>(&bytes, &state, None)?;
     }
     let no_text = |_| {
         let detail = "the body is no text in UTF-8: save the file as that";
@@ -140,7 +136,7 @@ pub(crate) fn unknown(state: &State, name: &str, version: Option<u32>) -> Refusa
     const TOLD: usize = 20;
     let shown: String = name.chars().take(100).collect();
     let shown = shown.escape_debug();
-    let all = state.house().workflows();
+    let all = state.house().workflows(false);
     let detail = match (all.iter().find(|workflow| workflow.name == name), version) {
         (Some(workflow), Some(version)) => {
             let has: Vec<_> = workflow.versions.iter().map(|own| own.version.to_string()).collect();

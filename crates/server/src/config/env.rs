@@ -4,18 +4,11 @@
 use steadfast_form::tree::{Key, Node, Place, Value};
 
 const PREFIX: &str = "STEADFAST_";
-/// Those that are for others: secrets, what the command line reads, what has tests write their pages anew, and what Kubernetes tells
-/// every container of a service that is called `steadfast`.
-const OTHERS: [&str; 8] = [
-    "STEADFAST_SECRET_",
-    "STEADFAST_SERVER",
-    "STEADFAST_BY",
-    "STEADFAST_CONFIG",
-    "STEADFAST_BLESS",
-    "STEADFAST_SERVICE_HOST",
-    "STEADFAST_SERVICE_PORT",
-    "STEADFAST_PORT",
-];
+/// Those that are for others: secrets, what the command line reads, and what has tests write their pages anew.
+const OTHERS: [&str; 5] =
+    ["STEADFAST_SECRET_", "STEADFAST_SERVER", "STEADFAST_BY", "STEADFAST_CONFIG", "STEADFAST_BLESS"];
+/// Where Kubernetes tells every container of a service whose name begins with `steadfast`. Of each there are more.
+const SERVICE_HOST: &str = "_SERVICE_HOST";
 
 /// A value of the environment, as it stands in the tree afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +23,9 @@ pub(crate) struct Set {
 /// underscore.
 pub(crate) fn overlay(root: &mut Node, variables: impl IntoIterator<Item = (String, String)>) -> Vec<Set> {
     let mut all: Vec<_> = variables.into_iter().filter(|(name, _)| is_ours(name)).collect();
+    let services: Vec<_> =
+        all.iter().filter_map(|(name, _)| name.strip_suffix(SERVICE_HOST)).map(str::to_owned).collect();
+    all.retain(|(name, _)| !services.iter().any(|service| is_of_service(name, service)));
     all.sort();
     all.into_iter()
         .map(|(variable, value)| {
@@ -42,6 +38,11 @@ pub(crate) fn overlay(root: &mut Node, variables: impl IntoIterator<Item = (Stri
 
 fn is_ours(name: &str) -> bool {
     name.starts_with(PREFIX) && !OTHERS.iter().any(|other| name.starts_with(other))
+}
+
+fn is_of_service(name: &str, service: &str) -> bool {
+    let told = ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"];
+    name.strip_prefix(service).is_some_and(|rest| told.iter().any(|told| rest.starts_with(told)))
 }
 
 /// Puts a value at a path, and says the names that the path has in the file.
@@ -122,6 +123,8 @@ mod tests {
             ("STEADFAST_PORT_7171_TCP", "tcp://10.0.0.1:7171"),
             ("STEADFAST_SERVICE_HOST", "10.0.0.1"),
             ("STEADFAST_SERVICE_PORT_HTTP", "7171"),
+            ("STEADFAST_UI_SERVICE_HOST", "10.0.0.2"),
+            ("STEADFAST_UI_PORT_80_TCP", "tcp://10.0.0.2:80"),
             ("PATH", "/bin"),
         ]);
         assert_eq!(told, []);

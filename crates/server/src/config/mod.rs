@@ -21,6 +21,7 @@ use steadfast_form::tree::{Key, Node, Place, Value};
 use steadfast_form::{Complaint, Format, Kind, Table, entries, validate};
 use steadfast_resilience::policy::{FILE_FIELDS, Policies, SERVICE_FIELDS};
 
+use crate::origin::host_in;
 pub use alerts::{AlertsConfig, WebhookConfig};
 use section::{CONFIG, SERVICE_OWN};
 
@@ -43,10 +44,14 @@ const RETRIES: i64 = 12;
 pub struct Config {
     /// The file that it came from, if there was one.
     pub file: Option<PathBuf>,
+    /// What stood in it.
+    pub(crate) text: Option<String>,
     /// Where it listens.
     pub listen: SocketAddr,
     /// Where services reach it that answer later, without a slash at its end; `None` for where it listens.
     pub callback_url: Option<String>,
+    /// Names by which it is asked beside those of this machine itself, in small letters.
+    pub hosts: Vec<String>,
     /// The folder that it keeps its store in.
     pub data: PathBuf,
     /// The store's address.
@@ -176,6 +181,7 @@ impl Config {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let mut config = Self::parse_in(folder, &text, format, &name, variables)?;
         config.file = Some(path.to_owned());
+        config.text = Some(text);
         Ok(config)
     }
 
@@ -262,6 +268,7 @@ impl Reader<'_> {
         let (workflows, secrets) = (path("workflows"), path("secrets"));
         let listen = self.listen(&table);
         let callback_url = self.callback_url(&table);
+        let hosts = self.hosts(&table);
         let store = table
             .word("store")
             .map_or_else(|| format!("sqlite:{}", data.join("steadfast.db").display()), str::to_owned);
@@ -292,8 +299,10 @@ impl Reader<'_> {
         };
         let config = policies.zip(listen).map(|(policies, listen)| Config {
             file: None,
+            text: None,
             listen,
             callback_url,
+            hosts,
             data,
             store,
             workflows,
@@ -386,6 +395,26 @@ impl Reader<'_> {
             return None;
         }
         Some(text.trim_end_matches('/').to_owned())
+    }
+
+    /// Names without a port: those that come are compared without theirs.
+    fn hosts(&mut self, table: &Table<'_>) -> Vec<String> {
+        let mut hosts = Vec::new();
+        for node in table.list("hosts") {
+            let Some(text) = steadfast_form::text(node) else { continue };
+            let name = text.to_ascii_lowercase();
+            match host_in(&format!("http://{name}/")) {
+                Some(host) if host == name => hosts.push(host),
+                _ => {
+                    let found = text.chars().take(100).collect::<String>();
+                    let message = format!(
+                        "expected a name such as \"steadfast.example\", without scheme and port, found \"{found}\""
+                    );
+                    self.complain(node.at, "hosts", message);
+                }
+            }
+        }
+        hosts
     }
 
     fn limits(&mut self, table: &Table<'_>) -> Limits {

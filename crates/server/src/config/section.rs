@@ -16,7 +16,7 @@ pub(crate) static CONFIG: Section = Section {
     fields: &FIELDS,
 };
 
-const OWN: [Field; 12] = [
+const OWN: [Field; 13] = [
     field(
         "listen",
         Text,
@@ -28,6 +28,13 @@ const OWN: [Field; 12] = [
         Text,
         "",
         "Where services reach this server that answer later, such as `https://steadfast.example`; without it, where it listens.",
+    ),
+    field(
+        "hosts",
+        List(&Text),
+        "",
+        "Names by which it is asked beside those of this machine itself, such as that of a proxy: `[\"steadfast.example\"]`. That of \
+         `callback_url` is known.",
     ),
     field(
         "data",

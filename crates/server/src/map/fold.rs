@@ -161,9 +161,9 @@ pub(crate) fn change(entry: &Entry, head: Option<&Head>, names: &[String]) -> Ch
     }
 }
 
-/// All changes behind a revision.
-pub(crate) fn changes(history: &[Entry], after: u64, names: &[String]) -> Vec<Change> {
-    let mut head = None;
+/// All changes behind a revision. The head is the one that stood before the history given, if that is not all of it.
+pub(crate) fn changes(history: &[Entry], head: Option<&Head>, after: u64, names: &[String]) -> Vec<Change> {
+    let mut head = head;
     let mut changes = Vec::new();
     for entry in history {
         if entry.revision > after {
@@ -305,7 +305,8 @@ mod tests {
     #[test]
     fn changes_behind_a_place_are_all_behind_it() {
         let history: Vec<_> = (1..=5).map(|revision| entry(revision, Record::default())).collect();
-        let read: Vec<_> = changes(&history, 3, &["a".to_owned()]).iter().map(|one| one.revision).collect();
+        let read: Vec<_> =
+            changes(&history, None, 3, &["a".to_owned()]).iter().map(|one| one.revision).collect();
         assert_eq!(read, [4, 5]);
     }
 }

@@ -11,6 +11,8 @@ use super::{NotApplied, Registry};
 
 /// How often it is looked whether a file has changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After how many looks a file that was refused is tried again though nothing is new.
+const TRY_AGAIN: u32 = 30;
 /// More files than this are no folder of workflows.
 const MOST_FILES: usize = 10_000;
 
@@ -53,39 +55,89 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Takes over files that change, for as long as it is polled. A file that makes no sense is told of once, and what was in force
-/// stays. A file that is removed changes nothing: its workflow is in the store.
+/// Reads a workflow file, apart: it takes up to a second, and others wait for the threads that requests are answered on.
+pub(super) async fn parsed(text: String, format: Format, name: String) -> Result<FlowFile, NotApplied> {
+    match tokio::task::spawn_blocking(move || FlowFile::parse(&text, format, &name)).await {
+        Ok(read) => read.map_err(NotApplied::Bad),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(NotApplied::Taken("the server shuts down: ask again".to_owned())),
+        },
+    }
+}
+
+/// Takes over files that change, for as long as it is polled. A file that makes no sense is told of once, what was in force stays, and it
+/// is tried again when there is something new that it may have waited for, or after a while: a store may be away. A file that
+/// is removed changes nothing: its workflow is in the store.
 pub(crate) async fn watch(registry: Registry, folder: PathBuf, clock: Clock) {
-    let mut seen: BTreeMap<PathBuf, String> = texts(&folder);
+    let mut seen = registry.take_read();
     let mut before = seen.clone();
+    let mut refused: BTreeMap<PathBuf, Refused> = BTreeMap::new();
     loop {
         clock.sleep(LOOK_EVERY).await;
-        let now = texts(&folder);
+        let now = texts(&folder).await;
+        refused.retain(|path, _| now.contains_key(path));
         for (path, text) in &now {
             // What is the same at two looks in a row is no half of a file.
-            if before.get(path) == Some(text) && seen.get(path) != Some(text) {
-                take_over(&registry, path, text).await;
-                seen.insert(path.clone(), text.clone());
+            if before.get(path) != Some(text) {
+                continue;
+            }
+            let is_new = seen.get(path) != Some(text);
+            let again = refused.get_mut(path).is_some_and(|refused| refused.is_tried_again(registry.news()));
+            if !is_new && !again {
+                continue;
+            }
+            seen.insert(path.clone(), text.clone());
+            let news = registry.news();
+            match take_over(&registry, path, text).await {
+                Ok(()) => drop(refused.remove(path)),
+                Err(words) => {
+                    let told = refused.get(path).is_some_and(|refused| !is_new && refused.words == words);
+                    if !told {
+                        tracing::error!(
+                            file = %path.display(),
+                            "a changed workflow is refused, and the one before stays in force: {words}"
+                        );
+                    }
+                    refused.insert(path.clone(), Refused { words, news, looks: 0 });
+                }
             }
         }
         before = now;
     }
 }
 
-fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
-    let paths = paths(folder).unwrap_or_default().into_iter();
-    paths.filter_map(|path| steadfast_form::read(&path).ok().map(|text| (path, text))).collect()
+/// A file that was refused.
+struct Refused {
+    words: String,
+    /// What was new by then.
+    news: u64,
+    /// How often it was passed by since.
+    looks: u32,
 }
 
-async fn take_over(registry: &Registry, path: &Path, text: &str) {
+impl Refused {
+    fn is_tried_again(&mut self, news: u64) -> bool {
+        self.looks += 1;
+        news != self.news || self.looks >= TRY_AGAIN
+    }
+}
+
+async fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let folder = folder.to_owned();
+    let read = move || -> BTreeMap<PathBuf, String> {
+        let paths = paths(&folder).unwrap_or_default().into_iter();
+        paths.filter_map(|path| steadfast_form::read(&path).ok().map(|text| (path, text))).collect()
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
+}
+
+async fn take_over(registry: &Registry, path: &Path, text: &str) -> Result<(), String> {
     let name = path.display().to_string();
-    let Some(format) = Format::of(path) else { return };
-    let parsed = FlowFile::parse(text, format, &name).map_err(NotApplied::Bad);
-    let applied = match parsed {
+    let Some(format) = Format::of(path) else { return Ok(()) };
+    let applied = match parsed(text.to_owned(), format, name.clone()).await {
         Ok(file) => registry.apply(file, &name, false).await,
         Err(error) => Err(error),
     };
-    if let Err(error) = applied {
-        tracing::error!(file = %name, "a changed workflow is refused, and the one before stays in force: {error}");
-    }
+    applied.map(drop).map_err(|error| error.to_string())
 }

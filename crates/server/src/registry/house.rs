@@ -10,18 +10,19 @@ use steadfast_client::wire::policy::Policy;
 use steadfast_client::wire::problem::Problem;
 use steadfast_client::wire::service::Service;
 use steadfast_client::wire::workflow::{self, Change, Format, Version};
-use steadfast_flow::FlowFile;
 
-use super::{Applied, Flow, NotApplied, Registry};
+use super::folder::parsed;
+use super::{Applied, Flow, Limits, NotApplied, Registry};
 use crate::config::ServiceConfig;
 use crate::house::House;
+use crate::origin::host_in;
 
 impl House for Registry {
     fn workflow(&self, name: &str, version: Option<u32>) -> Option<Workflow<Value, Value>> {
         Self::workflow(self, name, version)
     }
 
-    fn workflows(&self) -> Vec<workflow::Workflow> {
+    fn workflows(&self, definitions: bool) -> Vec<workflow::Workflow> {
         let flows = self.snapshot();
         flows
             .into_iter()
@@ -32,7 +33,7 @@ impl House for Registry {
                     .rev()
                     .find(|(_, flow)| flow.built.is_ok())
                     .map_or(0, |(version, _)| *version),
-                versions: versions.iter().map(|(version, flow)| seen(*version, flow)).collect(),
+                versions: versions.iter().map(|(version, flow)| seen(*version, flow, definitions)).collect(),
             })
             .collect()
     }
@@ -49,8 +50,7 @@ impl House for Registry {
                 Format::Yaml => steadfast_flow::Format::Yaml,
                 Format::Json => steadfast_flow::Format::Json,
             };
-            let file =
-                FlowFile::parse(text, format, "body").map_err(|error| problem(NotApplied::Bad(error)))?;
+            let file = parsed(text.to_owned(), format, "body".to_owned()).await.map_err(problem)?;
             if file.name() != name {
                 let detail = format!(
                     "the text is of workflow `{}`, and was sent to `{name}`: send it there",
@@ -63,13 +63,24 @@ impl House for Registry {
         })
     }
 
+    fn without_secrets(&self, value: Value) -> Value {
+        self.inner.agent.without_secrets(value)
+    }
+
     fn services(&self) -> Vec<Service> {
         let config = self.config();
-        config.services.iter().map(|(name, own)| service(name, own)).collect()
+        let limits = |name: &str, own| self.limits_of(name, own);
+        config.services.iter().map(|(name, own)| service(name, own, limits(name, own))).collect()
     }
 
     fn pipeline(&self, service: &str) -> Option<Pipeline> {
         self.config().services.contains_key(service).then(|| self.live().pipeline(service))
+    }
+
+    fn is_called(&self, host: &str) -> bool {
+        let config = self.config();
+        let callbacks = || config.callback_url.as_deref().and_then(host_in);
+        config.hosts.iter().any(|own| own == host) || callbacks().is_some_and(|own| own == host)
     }
 
     fn policies(&self) -> Vec<Policy> {
@@ -91,8 +102,9 @@ fn split(key: &str) -> (String, String) {
     (name.join("."), rest.join("."))
 }
 
-fn seen(version: u32, flow: &Flow) -> Version {
-    Version { version, from: flow.from.to_string(), definition: Some(flow.file.to_json()) }
+fn seen(version: u32, flow: &Flow, with_definition: bool) -> Version {
+    let definition = with_definition.then(|| flow.file.to_json());
+    Version { version, from: flow.from.to_string(), definition }
 }
 
 fn told(applied: Applied, dry_run: bool) -> workflow::Applied {
@@ -118,10 +130,10 @@ fn problem(error: NotApplied) -> Problem {
     }
 }
 
-fn service(name: &str, own: &ServiceConfig) -> Service {
-    let running = own.most_running.map_or_else(|| "1000".to_owned(), |most| most.to_string());
-    let rate = own.most_per_second.map(|rate| format!(", {rate} a second")).unwrap_or_default();
-    let ramp = if own.ramp { "" } else { ", without a ramp" };
+fn service(name: &str, own: &ServiceConfig, limits: Limits) -> Service {
+    let running = limits.most_running.map_or_else(|| "1000".to_owned(), |most| most.to_string());
+    let rate = limits.most_per_second.map(|rate| format!(", {rate} a second")).unwrap_or_default();
+    let ramp = if limits.ramp { "" } else { ", without a ramp" };
     Service {
         name: name.to_owned(),
         url: Some(own.url.clone()),

@@ -4,6 +4,7 @@
 //! changes nothing, another one becomes the next version and is stored before anybody can submit to it. Old versions stay for as
 //! long as the store has them, since running tasks stay on theirs. What cannot be built any more is told, and its tasks wait.
 
+mod apply;
 mod folder;
 mod house;
 mod number;
@@ -11,6 +12,8 @@ mod world;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -31,6 +34,9 @@ use world::World;
 /// Where the API takes answers that come later.
 const CALLBACKS: &str = "/api/v1/callbacks/";
 
+/// Where a workflow came from that an earlier process had.
+const STORED: &str = "store";
+
 /// Workflows and services of a server. Clones are one and the same.
 #[derive(Clone)]
 pub struct Registry {
@@ -48,6 +54,27 @@ struct Inner {
     engine: OnceLock<Engine>,
     /// Where the server listens.
     address: OnceLock<SocketAddr>,
+    /// What services are limited to, from when a workflow has first named them to the next start.
+    in_force: Mutex<BTreeMap<String, Limits>>,
+    /// See [`Registry::news`].
+    news: AtomicU64,
+    /// The files of the folder, as they were read at the start.
+    read: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+/// What only a restart changes of a service.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    pub(crate) most_running: Option<usize>,
+    pub(crate) most_per_second: Option<f64>,
+    pub(crate) ramp: bool,
+}
+
+impl Limits {
+    fn of(config: &ServiceConfig) -> Self {
+        let ServiceConfig { most_running, most_per_second, ramp, .. } = *config;
+        Self { most_running, most_per_second, ramp }
+    }
 }
 
 /// All versions of all workflows, by name.
@@ -115,6 +142,9 @@ impl Registry {
             adding: tokio::sync::Mutex::default(),
             engine: OnceLock::new(),
             address: OnceLock::new(),
+            in_force: Mutex::default(),
+            news: AtomicU64::new(0),
+            read: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -139,6 +169,7 @@ impl Registry {
         let words = |error: steadfast::Error| format!("{error:?}");
         let mut opened = builder.open().map_err(words)?;
         self.take_over(opened.workflow_texts().await.map_err(words)?);
+        self.build_all();
         let folder = self.config().workflows.clone();
         if let Some(folder) = folder {
             self.read_folder(&mut opened, &folder).await?;
@@ -151,48 +182,36 @@ impl Registry {
         Ok(engine)
     }
 
-    /// The workflows that earlier processes have stored.
-    fn take_over(&self, texts: Vec<WorkflowText>) {
-        let from: Arc<str> = Arc::from("store");
-        for text in texts {
-            let name = format!("{} version {}", text.name, text.version);
-            let format = if &*text.format == "json" { Format::Json } else { Format::Yaml };
-            match FlowFile::parse(&text.text, format, &name) {
-                Ok(file) => self.keep(text.version, file, &from),
-                Err(error) => tracing::error!(
-                    workflow = %text.name, version = text.version,
-                    "a stored workflow cannot be read by this version of Steadfast, and its tasks wait: {error}"
-                ),
-            }
-        }
-        self.build_all();
-    }
-
-    /// Takes over the files of the folder, all or none.
+    /// Takes over the files of the folder, all or none: what does not make sense is refused before anything is stored.
     async fn read_folder(&self, opened: &mut Opened, folder: &std::path::Path) -> Result<(), String> {
-        let files = folder::read(folder)?;
-        for (path, file) in files {
+        let mut new = Vec::new();
+        for (path, file) in folder::read(folder)? {
             let numbered = self.numbered(&file).map_err(|words| format!("{path}: {words}"))?;
+            self.inner
+                .read
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(PathBuf::from(&path), file.text().to_owned());
+            let from: Arc<str> = Arc::from(path);
             if let Numbered::New { version, .. } = numbered {
-                let put =
-                    opened.put_text(text_of(&file, version)).await.map_err(|error| error.to_string())?;
-                if let PutText::Stands(_) = put {
-                    return Err(format!(
-                        "{path}: version {version} of `{}` was stored by somebody else",
-                        file.name()
-                    ));
-                }
-                self.keep(version, file, &Arc::from(path));
+                new.push((Arc::clone(&from), text_of(&file, version)));
+                self.keep(version, file, &from);
             } else {
-                self.came_from(&file, numbered.version(), &Arc::from(path));
+                self.came_from(&file, numbered.version(), &from);
             }
         }
         self.build_all();
-        let broken: Vec<_> = self.broken();
-        match broken.is_empty() {
-            true => Ok(()),
-            false => Err(broken.join("\n")),
+        if let broken @ [_, ..] = &*self.broken() {
+            return Err(broken.join("\n"));
         }
+        for (path, text) in new {
+            let (name, version) = (Arc::clone(&text.name), text.version);
+            let put = opened.put_text(text).await.map_err(|error| error.to_string())?;
+            if let PutText::Stands(_) = put {
+                return Err(format!("{path}: version {version} of `{name}` was stored by somebody else"));
+            }
+        }
+        Ok(())
     }
 
     /// Reads the workflow files of the folder, and says how many there are; nothing is stored.
@@ -213,46 +232,12 @@ impl Registry {
         }
     }
 
-    /// What is wrong with workflows that are in force.
+    /// What is wrong with workflows that are in force. One that only the store has is nobody's file any more: its tasks wait.
     fn broken(&self) -> Vec<String> {
         let flows = self.flows();
         let newest = flows.values().filter_map(|versions| versions.values().next_back());
-        newest.filter_map(|flow| flow.built.as_ref().err().map(ToString::to_string)).collect()
-    }
-
-    /// Takes on a workflow while the server works.
-    pub(crate) async fn apply(
-        &self,
-        file: FlowFile,
-        from: &str,
-        dry_run: bool,
-    ) -> Result<Applied, NotApplied> {
-        let _one_at_a_time = self.inner.adding.lock().await;
-        let numbered = self.numbered(&file).map_err(NotApplied::Taken)?;
-        let (name, version) = (file.name().to_owned(), numbered.version());
-        let is_new = matches!(numbered, Numbered::New { .. });
-        let is_first = matches!(numbered, Numbered::New { first: true, .. });
-        let applied = Applied { name, version, is_new, is_first };
-        let built = self.build(&file, version).map_err(NotApplied::Bad)?;
-        if !is_new || dry_run {
-            return Ok(applied);
-        }
-        if let Some(engine) = self.inner.engine.get() {
-            let put = engine.put_text(text_of(&file, version)).await.map_err(NotApplied::Engine)?;
-            if let PutText::Stands(stands) = put
-                && *stands.digest != *file.digest()
-            {
-                return Err(NotApplied::Taken(format!(
-                    "version {version} of `{}` was stored by another server: try again",
-                    applied.name
-                )));
-            }
-            engine.add_workflow(&built).await.map_err(NotApplied::Engine)?;
-        }
-        let flow = Flow { file: Arc::new(file), from: Arc::from(from), built: Ok(built) };
-        self.flows().entry(applied.name.clone()).or_default().insert(version, flow);
-        tracing::info!(workflow = %applied.name, version, from, "a workflow has come");
-        Ok(applied)
+        let in_force = newest.filter(|flow| &*flow.from != STORED);
+        in_force.filter_map(|flow| flow.built.as_ref().err().map(ToString::to_string)).collect()
     }
 
     /// Takes over other settings: services and webhooks, their addresses, and policies. What cannot change while it works is told.
@@ -260,6 +245,9 @@ impl Registry {
     /// # Errors
     /// Everything that is wrong with the services' addresses, in words. Nothing has changed then.
     pub fn reload(&self, config: Config) -> Result<Vec<String>, String> {
+        if let gone @ [_, ..] = &*self.still_called(&config) {
+            return Err(gone.join("\n"));
+        }
         let before = self.config();
         self.inner.agent.set(targets(&config)).map_err(|error| error.to_string())?;
         if let Err(words) = self.inner.webhooks.set(&config) {
@@ -272,7 +260,42 @@ impl Registry {
         let mut told: Vec<_> = changes.to_string().lines().map(str::to_owned).collect();
         told.extend(needs_restart(&before, &config));
         self.inner.config.store(Arc::new(config));
+        self.inner.news.fetch_add(1, Ordering::Relaxed);
         Ok(told)
+    }
+
+    /// Services that these settings do not have, and that tasks of this server call.
+    fn still_called(&self, config: &Config) -> Vec<String> {
+        let flows = self.flows();
+        let mut gone: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (name, versions) in &*flows {
+            for (version, flow) in versions.iter().filter(|(_, flow)| flow.built.is_ok()) {
+                for service in flow.file.services() {
+                    if !config.services.contains_key(service) {
+                        gone.entry(service).or_default().push(format!("`{name}` version {version}"));
+                    }
+                }
+            }
+        }
+        let told = gone.into_iter().map(|(service, callers)| {
+            format!(
+                "service.{service}: it is gone, and tasks of {} call it and would fail: leave it in, or start the server anew, which \
+                 has such tasks wait",
+                callers.join(", ")
+            )
+        });
+        told.collect()
+    }
+
+    /// What a service is limited to until the next start.
+    pub(crate) fn limits_of(&self, name: &str, config: &ServiceConfig) -> Limits {
+        let in_force = self.inner.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        in_force.get(name).copied().unwrap_or_else(|| Limits::of(config))
+    }
+
+    /// The files of the folder, as they were read at the start; who asks has them.
+    fn take_read(&self) -> BTreeMap<PathBuf, String> {
+        std::mem::take(&mut *self.inner.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn config(&self) -> Arc<Config> {
@@ -327,7 +350,10 @@ impl Registry {
 
     fn service_by(&self, name: &str, pipeline: Pipeline) -> Option<Service> {
         let config = self.config();
-        let own = config.services.get(name)?;
+        let named = Limits::of(config.services.get(name)?);
+        let mut in_force = self.inner.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = *in_force.entry(name.to_owned()).or_insert(named);
+        drop(in_force);
         let service = Service::new(pipeline);
         let service = own.most_running.into_iter().fold(service, Service::most_running);
         let service = if own.ramp { service } else { service.without_ramp() };
@@ -371,27 +397,13 @@ impl Registry {
 
     /// Builds all that are not built, children before those who ask for them.
     fn build_all(&self) {
-        loop {
-            let open: Vec<_> = {
-                let flows = self.flows();
-                let all = flows.iter().flat_map(|(name, versions)| {
-                    versions.iter().map(move |(version, flow)| (name, version, flow))
-                });
-                let open = all.filter(|(_, _, flow)| flow.built.is_err());
-                open.map(|(name, version, flow)| (name.clone(), *version, Arc::clone(&flow.file))).collect()
-            };
-            let mut progress = false;
-            for (name, version, file) in open {
+        let mut progress = true;
+        while progress {
+            progress = false;
+            for (name, version, file) in self.unbuilt() {
                 let built = self.build(&file, version).map_err(|error| Arc::from(error.to_string()));
                 progress |= built.is_ok();
-                if let Some(flow) =
-                    self.flows().get_mut(&name).and_then(|versions| versions.get_mut(&version))
-                {
-                    flow.built = built;
-                }
-            }
-            if !progress {
-                return;
+                self.set_built(&name, version, built);
             }
         }
     }
@@ -475,12 +487,7 @@ fn target(service: &ServiceConfig) -> Target {
 
 /// Settings that only a restart changes, of those that have changed.
 fn needs_restart(before: &Config, after: &Config) -> Vec<String> {
-    let limits = |config: &Config, name: &str| {
-        config
-            .services
-            .get(name)
-            .map(|own| (own.most_running, own.most_per_second.map(f64::to_bits), own.ramp))
-    };
+    let limits = |config: &Config, name: &str| config.services.get(name).map(Limits::of);
     let tries = |config: &Config| {
         let AlertsConfig { tries, within, first_wait, longest_wait, .. } = config.alerts;
         (tries, within, first_wait, longest_wait)

@@ -10,6 +10,32 @@ use steadfast_server::{Limits, openapi};
 use crate::raw::{Answer, JSON, Wire, ask};
 use crate::world::World;
 
+/// A page of the web cannot have a browser ask: under a name that leads here, or from another site.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_page_of_another_site_asks_is_refused_and_does_nothing() {
+    let world = World::start().await;
+    let body = br#"{"workflow":"echo","input":1}"#;
+    for (headers, status) in [
+        ("host: evil.example:7171\r\n", 421),
+        ("host: localhost\r\norigin: https://evil.example\r\n", 403),
+        ("host: localhost\r\norigin: null\r\n", 403),
+        ("host: localhost\r\norigin: http://localhost:7180\r\n", 202),
+        ("host: 127.0.0.1\r\n", 202),
+    ] {
+        let mut wire = Wire::open(world.address).await;
+        let length = body.len();
+        wire.send(format!("POST /api/v1/tasks HTTP/1.1\r\n{headers}{JSON}content-length: {length}\r\n\r\n"))
+            .await;
+        wire.send(body).await;
+        let answer = wire.answer().await;
+        assert_eq!(answer.status, status, "{headers}: {answer:?}");
+        assert!(status == 202 || answer.is_problem() && answer.code() == "SF554", "{answer:?}");
+    }
+    let stored = world.client.tasks(&Filter::default(), &Paging::default()).await.unwrap();
+    assert_eq!(stored.tasks.len(), 2);
+    world.end().await;
+}
+
 /// Every operation of the document: method, path with something in its places, whether it takes a body, and what it may answer.
 fn operations() -> Vec<(String, String, bool, Vec<String>)> {
     let document: Value = serde_json::from_str(&openapi().to_json().unwrap()).unwrap();
@@ -38,6 +64,7 @@ async fn every_route_refuses_what_makes_no_sense_with_a_documented_problem() {
     let all = operations();
     assert!(all.len() > 45, "there are {}", all.len());
     let deep = "[".repeat(200_000);
+    let many = format!("[{}0]", "0,".repeat(500_000));
     let large = format!("\"{}\"", "x".repeat(9 << 20));
     for (method, path, has_body, statuses) in all.iter().filter(|(_, path, ..)| path.starts_with("/api/")) {
         let what = format!("{method} {path}");
@@ -45,7 +72,7 @@ async fn every_route_refuses_what_makes_no_sense_with_a_documented_problem() {
             continue;
         }
         if *has_body {
-            let bodies: [(&str, &str, &[u8], u16); 9] = [
+            let bodies: [(&str, &str, &[u8], u16); 10] = [
                 ("no JSON", JSON, b"{", 400),
                 ("nothing", JSON, b"", 400),
                 ("no UTF-8", JSON, b"\"\xff\xfe\"", 400),
@@ -53,6 +80,7 @@ async fn every_route_refuses_what_makes_no_sense_with_a_documented_problem() {
                 ("a number", JSON, b"7", 422),
                 ("an unknown field", JSON, br#"{"nobody_knows": 1}"#, 422),
                 ("deep", JSON, deep.as_bytes(), 422),
+                ("many values", JSON, many.as_bytes(), 413),
                 ("large", JSON, large.as_bytes(), 413),
                 ("another language", "content-type: text/csv\r\n", b"a,b", 415),
             ];
@@ -132,7 +160,7 @@ async fn a_body_that_drips_is_given_up() {
     limits.body_within = Duration::from_millis(50);
     let world = World::with(limits).await;
     let mut wire = Wire::open(world.address).await;
-    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{").await;
+    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{").await;
     let answer = wire.answer().await;
     assert_eq!((answer.status, answer.code().as_str()), (408, "SF547"), "{answer:?}");
     assert!(answer.head.contains("retry-after: 1"), "{answer:?}");
@@ -159,7 +187,7 @@ async fn a_head_that_drips_is_given_up() {
 async fn requests_that_are_half_closed_or_broken_off_store_nothing() {
     let world = World::start().await;
     let mut half = Wire::open(world.address).await;
-    half.send("POST /api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{").await;
+    half.send("POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{").await;
     half.half_close().await;
     let rest = half.rest().await;
     assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 4"), "{rest}");

@@ -29,7 +29,7 @@ fn only_this_machine_is_listened_to() {
 async fn a_request_under_way_ends_before_the_door_is_shut() {
     let world = World::start().await;
     let mut wire = Wire::open(world.address).await;
-    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 20\r\n\r\n").await;
+    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 20\r\n\r\n").await;
     wire.until(|text| text.contains("100 Continue")).await;
     world.stop.send(true).unwrap();
     wire.send(r#"{"workflow": "echo"}"#).await;
@@ -65,7 +65,7 @@ async fn what_takes_longer_than_the_grace_is_cut_off() {
     limits.grace = Duration::from_millis(50);
     let world = World::with(limits).await;
     let mut wire = Wire::open(world.address).await;
-    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 20\r\n\r\n").await;
+    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 20\r\n\r\n").await;
     wire.until(|text| text.contains("100 Continue")).await;
     world.stop.send(true).unwrap();
     world.door.await.unwrap().unwrap();
@@ -79,7 +79,7 @@ async fn connections_are_used_again_and_idle_ones_are_cheap() {
     let mut idle = Vec::new();
     for _ in 0..200 {
         let mut wire = Wire::open(world.address).await;
-        wire.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        wire.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
         assert_eq!(wire.answer().await.status, 200);
         idle.push(wire);
     }
@@ -87,7 +87,7 @@ async fn connections_are_used_again_and_idle_ones_are_cheap() {
         world.client.submit_and_wait(&Submit::new("echo", json!(1)), Duration::from_secs(30)).await.unwrap();
     assert_eq!(ended.outcome.unwrap().state, TaskState::Completed);
     for wire in &mut idle {
-        wire.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        wire.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
         assert_eq!(wire.answer().await.body, "alive\n");
     }
     // Nothing of it holds the end up.

@@ -99,7 +99,7 @@ async fn a_quiet_stream_says_that_it_lives_and_ends_with_the_server() {
     let world = World::with(limits).await;
     let id = world.client.submit(&Submit::new("approve", json!(null))).await.unwrap().id;
     let mut wire = Wire::open(world.address).await;
-    wire.send(format!("GET /api/v1/tasks/{id}/events HTTP/1.1\r\nhost: x\r\n\r\n")).await;
+    wire.send(format!("GET /api/v1/tasks/{id}/events HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
     let text = wire.until(|text| text.matches(": still here").count() >= 3).await;
     assert!(text.contains("text/event-stream") && text.contains("event: change"), "{text}");
     let (stop, door, engine) = (world.stop, world.door, world.engine);

@@ -19,7 +19,7 @@ async fn begun(world: &World) -> Wire {
     let mut wire = Wire::open(world.address).await;
     let length = BODY.len();
     wire.send(format!(
-        "POST /api/v1/tasks?wait=30s HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
+        "POST /api/v1/tasks?wait=30s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n\
          content-length: {length}\r\n\r\n"
     ))
     .await;
@@ -150,7 +150,7 @@ async fn a_request_that_takes_too_long_is_answered() {
 
 async fn begun_without_wait(world: &World) -> Wire {
     let mut wire = Wire::open(world.address).await;
-    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n").await;
+    wire.send("POST /api/v1/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n").await;
     wire
 }
 

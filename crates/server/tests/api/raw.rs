@@ -91,8 +91,10 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
 pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
     let mut wire = Wire::open(address).await;
     let length = body.len();
-    wire.send(format!("{method} {path} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {length}\r\n\r\n"))
-        .await;
+    wire.send(format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n"
+    ))
+    .await;
     wire.send(body).await;
     wire.answer().await
 }

@@ -178,3 +178,28 @@ async fn a_bulk_and_an_export_have_no_more_than_was_said() {
     assert_eq!(engine.export(Vec::new(), engine.tasks()).await.unwrap(), 12);
     engine.shut_down().await.unwrap();
 }
+
+/// O3: whoever asked has gone away in the middle, and the log says so.
+#[tokio::test]
+async fn what_was_cut_off_while_it_was_done_is_said_to_be() {
+    let engine = Engine::builder("memory:").settings(hasty()).start().await.unwrap();
+    let ana = engine.operator("ana");
+    let log = async || ana.audits(None, None, 10).await.unwrap();
+    let deed = ana.deed("breaker open", "service bank", "it is being repaired");
+    let (begun, has_begun) = tokio::sync::oneshot::channel();
+    let act = async {
+        begun.send(()).unwrap();
+        std::future::pending::<Result<(), steadfast::Error>>().await
+    };
+    tokio::select! {
+        _ = ana.does(deed, act) => unreachable!("it never ends"),
+        begun = has_begun => begun.unwrap(),
+    }
+    while log().await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let told: Vec<_> = log().await.into_iter().map(|entry| entry.audit).collect();
+    assert_eq!(told.iter().map(|audit| &*audit.action).collect::<Vec<_>>(), ["breaker open"; 2]);
+    assert!(told[0].refused.as_deref().is_some_and(|why| why.contains("nobody knows")), "{told:?}");
+    assert_eq!(told[1].refused, None);
+}

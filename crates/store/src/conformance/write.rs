@@ -100,6 +100,9 @@ pub async fn history_folds_to_the_rows<H: Harness>(harness: &H) {
     let history = ok(store.0.history(id(1)).await);
     assert_eq!(history.iter().map(|entry| entry.revision).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(history.is_sorted_by_key(|entry| entry.at) && history[2].at > history[1].at);
+    for (seen, left) in [(0, &history[..]), (1, &history[1..]), (2, &history[2..]), (3, &[]), (9, &[])] {
+        assert_eq!(ok(store.0.history_behind(id(1), seen).await), left);
+    }
     history.iter().for_each(|entry| entry.apply_to(&mut task));
     assert_eq!(task, store.read(1).await.task);
 }

@@ -143,8 +143,15 @@ impl Tasks for Memory {
         ready(Ok(keys.iter().map(|key| shelf.payloads.get(key).cloned()).collect()))
     }
 
-    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
-        ready(Ok(self.shelf().history.get(&task).cloned().unwrap_or_default()))
+    fn history_behind(
+        &self,
+        task: TaskId,
+        revision: u64,
+    ) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        let shelf = self.shelf();
+        let all = shelf.history.get(&task).map_or(&[][..], Vec::as_slice);
+        let first = all.partition_point(|entry| entry.revision <= revision);
+        ready(Ok(all[first..].to_vec()))
     }
 }
 

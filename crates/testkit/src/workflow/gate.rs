@@ -75,8 +75,12 @@ impl Tasks for Gate {
         self.pass(false, self.store.payloads(keys))
     }
 
-    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
-        self.pass(false, self.store.history(task))
+    fn history_behind(
+        &self,
+        task: TaskId,
+        revision: u64,
+    ) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.pass(false, self.store.history_behind(task, revision))
     }
 }
 

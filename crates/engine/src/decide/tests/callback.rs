@@ -209,6 +209,78 @@ fn its_time_ends_with_the_tasks() {
 }
 
 #[test]
+fn its_time_follows_the_tasks_deadline() {
+    let within = |time| Definition::builder("w").complete_within(time).step(step("assess").callback(s(60)));
+    let until = |run: &Run| run.task.step(run.id("assess")).complete_by;
+    let mut run = Run::new(built(within(s(30))));
+    begin(&mut run, URL);
+    let (begun, answer) = (run.now, run.answer("assess", Answer::Later { calls: 1 }));
+    run.event(&answer);
+    assert_eq!(until(&run), Some(begun + s(30)));
+    run.event(&asked(Action::Deadline(Some(begun + s(45)))));
+    assert_eq!(until(&run), Some(begun + s(45)), "it has more time, and so has the service");
+    run.event(&asked(Action::Deadline(None)));
+    assert_eq!(until(&run), Some(begun + s(60)), "no more than it may have");
+    run.event(&asked(Action::Deadline(Some(begun + s(20)))));
+    assert_eq!(until(&run), Some(begun + s(20)));
+    run.pass(s(10));
+    run.event(&asked(Action::Pause));
+    assert_eq!(until(&run), Some(begun + s(60)), "the deadline stands still");
+    run.pass(s(15));
+    run.event(&asked(Action::Resume));
+    assert_eq!(until(&run), Some(begun + s(35)), "and goes on");
+
+    let mut run = Run::new(built(within(s(30))));
+    begin(&mut run, URL);
+    run.event(&asked(Action::Pause));
+    let answer = run.answer("assess", Answer::Later { calls: 1 });
+    run.event(&answer);
+    run.event(&asked(Action::Resume));
+    assert_eq!(until(&run), run.task.head().deadline, "also of what was taken on while it was paused");
+}
+
+#[test]
+fn what_a_service_has_taken_on_may_be_the_point_of_no_return() {
+    let retry = |did_not_happen| move |step| Action::Retry { step, edited: false, did_not_happen };
+    for (did_not_happen, ends) in [(false, TaskState::Failed), (true, TaskState::Undone)] {
+        let charge = Step::new("assess", "service").callback(s(60)).point_of_no_return();
+        let mut run = Run::new(workflow([charge]));
+        begin(&mut run, URL);
+        let answer = run.answer("assess", Answer::Later { calls: 1 });
+        run.event(&answer);
+        assert!(!run.task.head().no_return);
+        run.event(&asked(retry(did_not_happen)(run.id("assess"))));
+        assert_eq!(run.task.head().no_return, !did_not_happen);
+        begin(&mut run, NEXT);
+        let failure = Failure { kind: Arc::from("away"), calls: 1, effect: Effect::None, again: None };
+        let answer = run.answer("assess", Answer::Failed(failure));
+        run.event(&answer);
+        assert_eq!(run.task.state(), ends);
+    }
+}
+
+#[test]
+fn a_round_that_a_service_has_taken_on_is_made_again_under_its_own_key() {
+    let poll = Step::new("assess", "service").nothing_to_undo().callback(s(60));
+    let mut run = Run::new(workflow([poll.repeat(Repeat { every: s(0), at_most: Some(5) })]));
+    begin(&mut run, URL);
+    let answer = run.answer("assess", Answer::NotYet);
+    run.event(&answer);
+    begin(&mut run, NEXT);
+    let answer = run.answer("assess", Answer::Later { calls: 1 });
+    run.event(&answer);
+    let step = run.id("assess");
+    run.event(&asked(Action::Retry { step, edited: false, did_not_happen: false }));
+    let again = begin(&mut run, Token::from_u128(9));
+    assert_eq!((again.round, again.series, takes(&run, NEXT, 1)), (1, 0, Ok(())));
+    let answer = run.answer("assess", Answer::Later { calls: 1 });
+    run.event(&answer);
+    run.event(&asked(Action::Retry { step, edited: false, did_not_happen: true }));
+    let anew = begin(&mut run, Token::from_u128(9));
+    assert_eq!((anew.round, anew.series, takes(&run, NEXT, 1)), (0, 1, Err(NotCounted::Over)));
+}
+
+#[test]
 fn only_a_step_that_says_so_is_answered_later() {
     let mut run = Run::new(flow());
     run.start("beside");

@@ -406,8 +406,12 @@ impl Gate {
     }
 
     /// A place is free again.
-    pub(super) fn free(&mut self, task: TaskId, step: StepId) {
+    pub(super) fn free(&mut self) {
         self.used = self.used.saturating_sub(1);
+    }
+
+    /// A step calls no more: it neither probes nor has a turn.
+    pub(super) fn forget(&mut self, task: TaskId, step: StepId) {
         self.probing.remove(&(task, step));
         self.turns.remove(&(task, step));
     }

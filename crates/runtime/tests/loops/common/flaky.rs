@@ -195,8 +195,12 @@ impl<S: Store + Clone> Tasks for Flaky<S> {
     ) -> impl Future<Output = Result<Vec<Option<Payload>>, Error>> + Send {
         flaky!(self, payloads, self.store.payloads(keys))
     }
-    fn history(&self, task: TaskId) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
-        self.store.history(task)
+    fn history_behind(
+        &self,
+        task: TaskId,
+        revision: u64,
+    ) -> impl Future<Output = Result<Vec<Entry>, Error>> + Send {
+        self.store.history_behind(task, revision)
     }
 }
 

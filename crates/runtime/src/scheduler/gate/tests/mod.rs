@@ -132,7 +132,8 @@ impl World {
                 permit.failure(&AWAY, self.clock.now());
             }
         }
-        self.gate.free(task(who), STEP);
+        self.gate.free();
+        self.gate.forget(task(who), STEP);
         self.look();
     }
 
