@@ -6,12 +6,21 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 use steadfast::{Engine, PutText, Workflow, WorkflowText};
 use steadfast_flow::FlowFile;
+use tokio::task::JoinError;
 
 use super::number::Numbered;
 use super::{Applied, Flow, NotApplied, Registry, STORED, text_of};
 
 /// How often another server of the same store may have been faster.
 const MOST_TRIES: usize = 3;
+
+/// What came of work that was done apart.
+pub(super) fn done<T>(joined: Result<Result<T, NotApplied>, JoinError>) -> Result<T, NotApplied> {
+    joined.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Err(NotApplied::Taken("the server shuts down: ask again".to_owned())),
+    })
+}
 
 impl Registry {
     /// Takes on a workflow while the server works. What was begun is done, also when nobody waits for it any more.
@@ -22,13 +31,7 @@ impl Registry {
         dry_run: bool,
     ) -> Result<Applied, NotApplied> {
         let (this, from) = (self.clone(), Arc::from(from));
-        match tokio::spawn(async move { this.take_on(file, from, dry_run).await }).await {
-            Ok(applied) => applied,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(NotApplied::Taken("the server shuts down: ask again".to_owned())),
-            },
-        }
+        done(tokio::spawn(async move { this.take_on(file, from, dry_run).await }).await)
     }
 
     async fn take_on(&self, file: FlowFile, from: Arc<str>, dry_run: bool) -> Result<Applied, NotApplied> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use steadfast::resilience::clock::Clock;
 use steadfast_flow::{FlowFile, Format};
 
+use super::apply::done;
 use super::{NotApplied, Registry};
 
 /// How often it is looked whether a file has changed.
@@ -57,13 +58,8 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// Reads a workflow file, apart: it takes up to a second, and others wait for the threads that requests are answered on.
 pub(super) async fn parsed(text: String, format: Format, name: String) -> Result<FlowFile, NotApplied> {
-    match tokio::task::spawn_blocking(move || FlowFile::parse(&text, format, &name)).await {
-        Ok(read) => read.map_err(NotApplied::Bad),
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(NotApplied::Taken("the server shuts down: ask again".to_owned())),
-        },
-    }
+    let parse = move || FlowFile::parse(&text, format, &name).map_err(NotApplied::Bad);
+    done(tokio::task::spawn_blocking(parse).await)
 }
 
 /// Takes over files that change, for as long as it is polled. A file that makes no sense is told of once, what was in force stays, and it
