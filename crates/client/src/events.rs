@@ -28,13 +28,24 @@ pub struct Events {
     response: Option<Response>,
     parser: Parser,
     fruitless: u32,
+    /// Whether there was a stream before.
+    connected: bool,
     ended: bool,
 }
 
 impl Events {
     pub(crate) fn new(client: Client, id: &str, after: Option<u64>) -> Self {
         let parser = Parser::default();
-        Self { client, id: id.to_owned(), after, response: None, parser, fruitless: 0, ended: false }
+        Self {
+            client,
+            id: id.to_owned(),
+            after,
+            response: None,
+            parser,
+            fruitless: 0,
+            connected: false,
+            ended: false,
+        }
     }
 
     /// The place of the last event that came: whoever begins there again misses nothing.
@@ -62,18 +73,24 @@ impl Events {
 
     /// Waits for more bytes, or takes the stream up again.
     async fn more(&mut self) -> Result<(), Error> {
-        let Some(response) = &mut self.response else { return self.connect().await };
-        let broke = match response.chunk().await {
-            Ok(Some(bytes)) => match self.parser.push(&bytes) {
-                Ok(()) => {
-                    // It says that it lives, if no more: a quiet task is no fault.
-                    self.fruitless = 0;
-                    return Ok(());
-                }
-                Err(_) => Error::new(Kind::BadAnswer, "an event of the stream has no end"),
+        let broke = match &mut self.response {
+            None => match self.connect().await {
+                // The server that was there is likely to be started again.
+                Err(error) if self.connected && error.kind() == Kind::Unreachable => error,
+                told => return told,
             },
-            Ok(None) => Error::new(Kind::Unreachable, "the stream broke off"),
-            Err(error) => Error::lost(self.client.base(), error),
+            Some(response) => match response.chunk().await {
+                Ok(Some(bytes)) => match self.parser.push(&bytes) {
+                    Ok(()) => {
+                        // It says that it lives, if no more: a quiet task is no fault.
+                        self.fruitless = 0;
+                        return Ok(());
+                    }
+                    Err(_) => Error::new(Kind::BadAnswer, "an event of the stream has no end"),
+                },
+                Ok(None) => Error::new(Kind::Unreachable, "the stream broke off"),
+                Err(error) => Error::lost(self.client.base(), error),
+            },
         };
         self.response = None;
         self.parser = Parser::default();
@@ -100,7 +117,7 @@ impl Events {
             _ if !is_stream(&response) => {
                 return Err(Error::new(Kind::BadAnswer, "what came is no stream of events"));
             }
-            _ => self.response = Some(response),
+            _ => (self.response, self.connected) = (Some(response), true),
         }
         Ok(())
     }

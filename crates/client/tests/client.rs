@@ -171,6 +171,25 @@ async fn a_stream_that_breaks_is_taken_up_where_it_was() {
     assert!(!asked[0].contains("last-event-id") && asked[1].contains("last-event-id: 1\r\n"), "{asked:?}");
 }
 
+/// Who watches a task need not begin anew because the server is.
+#[tokio::test]
+async fn a_stream_outlives_a_server_that_is_away_for_a_moment() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let end = "event: end\ndata: {\"state\":\"completed\"}\n\n";
+    let change = "id: 1\nevent: change\ndata: {\"revision\":1,\"at\":\"2026-11-17T05:00:00Z\"}\n\n";
+    let answers = vec![format!("{head}{change}"), String::new(), String::new(), format!("{head}{end}")];
+    let server = Scripted::start(answers).await;
+    let client = Client::builder(&format!("http://{}", server.address)).retries(0).build().unwrap();
+    let mut events = client.events("a-task", None);
+    assert!(matches!(events.next().await.unwrap(), Some(Event::Changed(_))));
+    assert!(matches!(events.next().await.unwrap(), Some(Event::Ended(_))));
+    assert_eq!(server.asked().len(), 4);
+    // One that was never there is told of at once.
+    let nobody = Scripted::start(vec![String::new()]).await;
+    let client = Client::builder(&format!("http://{}", nobody.address)).retries(0).build().unwrap();
+    assert_eq!(client.events("a-task", None).next().await.unwrap_err().kind(), Kind::Unreachable);
+}
+
 #[tokio::test]
 async fn a_name_with_signs_in_it_is_one_part_of_the_address() {
     let server = Scripted::start(vec![answer("204 No Content", "text/plain", "")]).await;

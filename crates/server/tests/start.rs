@@ -271,6 +271,22 @@ async fn a_file_that_was_refused_is_tried_again_when_what_it_needs_has_come() {
     running.shut_down().await.unwrap();
 }
 
+/// What tasks may be submitted with holds for those of schedules too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_whose_input_does_not_fit_is_refused() {
+    let place = Place::new();
+    place.flow(&ORDER.replace("returns:", "input: { schema: { required: [sku] } }\nreturns:"));
+    let (running, client) = place.start().await;
+    let schedule = |input: Value| {
+        serde_json::from_value(json!({ "workflow": "order", "input": input, "when": "every 1h" }))
+    };
+    let refused = client.put_schedule("hourly", &schedule(json!({})).unwrap()).await.unwrap_err();
+    assert!(refused.problem().is_some_and(|problem| problem.status == 422), "{refused}");
+    assert_eq!(client.schedules().await.unwrap().schedules.len(), 0);
+    client.put_schedule("hourly", &schedule(json!({ "sku": "chair" })).unwrap()).await.unwrap();
+    running.shut_down().await.unwrap();
+}
+
 /// A port or a store that somebody else has is said so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_server_is_told_what_is_taken() {

@@ -57,7 +57,7 @@ pub enum Missed {
     Skip,
     /// The latest runs, once, for all of them.
     RunOnce,
-    /// Each of them runs, up to so many.
+    /// Each of them runs, up to so many: `{"run_all": {"most": 3}}`.
     RunAll {
         /// How many.
         #[cfg_attr(feature = "schema", schema(format = "uint32"))]

@@ -20,7 +20,7 @@ pub struct Step {
     pub attempt: u32,
     /// Failed attempts of the step, or of its undo once that has begun.
     pub failures: u32,
-    /// Calls made in its attempts.
+    /// Calls of its attempts that have failed or were not answered: what counts against the most calls.
     pub calls: u32,
     /// By when the attempt under way must have answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]

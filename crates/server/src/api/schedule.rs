@@ -59,6 +59,7 @@ async fn put_schedule(
     let said = Said::if_any(&mut params)?;
     params.done()?;
     let workflow = known_workflow(&state, &body.workflow, body.version)?;
+    workflow.check_input(&body.input)?;
     let mut schedule = state.engine().schedule(&name, &workflow, &body.input).cron(&body.when);
     if let Some(zone) = &body.time_zone {
         schedule = schedule.time_zone(zone);

@@ -269,9 +269,7 @@ impl Reader<'_> {
         let listen = self.listen(&table);
         let callback_url = self.callback_url(&table);
         let hosts = self.hosts(&table);
-        let store = table
-            .word("store")
-            .map_or_else(|| format!("sqlite:{}", data.join("steadfast.db").display()), str::to_owned);
+        let store = self.store(&table, &data);
         let retention = inner("retention");
         let limits = self.limits(&inner("limits"));
         let log = inner("log");
@@ -321,6 +319,18 @@ impl Reader<'_> {
             policies,
         });
         (config, self.complaints)
+    }
+
+    /// The store's address: of a kind that there is.
+    fn store(&mut self, table: &Table<'_>, data: &Path) -> String {
+        let Some(address) = table.word("store") else {
+            return format!("sqlite:{}", data.join("steadfast.db").display());
+        };
+        if !address.starts_with("sqlite:") && address != "memory:" {
+            let message = "expected a store that this version has, such as \"sqlite:/var/lib/steadfast.db\" or \"memory:\"";
+            self.complain(table.place("store"), "store", message);
+        }
+        address.to_owned()
     }
 
     /// Where the path of a key starts.

@@ -52,7 +52,7 @@ const OWN: [Field; 13] = [
         "workflows",
         Text,
         "",
-        "A folder with workflow files. They are taken over at start and whenever they change.",
+        "A folder with workflow files. They are taken over at start and whenever they change; one of the API that differs is replaced at the next start.",
     ),
     field(
         "secrets",
@@ -130,11 +130,16 @@ pub(crate) const SERVICE_OWN: [Field; 10] = [
     field("ramp", Flag, "true", "Whether work that waited for it comes back in growing steps."),
     field(
         "max_request",
-        Either(&[Count(1, u32::MAX), Text]),
-        "1MiB",
-        "The largest body that is sent, such as `512KiB`.",
+        Either(&[Count(1, 256 << 20), Text]),
+        "8MiB",
+        "The largest body that is sent, such as `512KiB`; at most 256 MiB.",
     ),
-    field("max_response", Either(&[Count(1, u32::MAX), Text]), "8MiB", "The largest body that is read."),
+    field(
+        "max_response",
+        Either(&[Count(1, 256 << 20), Text]),
+        "8MiB",
+        "The largest body that is read; at most 256 MiB.",
+    ),
     field("connect_timeout", Duration, "5s", "How long it may take to reach it."),
     field("http2", Flag, "false", "Whether it is spoken to in HTTP/2 without TLS."),
 ];

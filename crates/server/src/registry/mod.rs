@@ -207,6 +207,7 @@ impl Registry {
         for (path, text) in new {
             let (name, version) = (Arc::clone(&text.name), text.version);
             let put = opened.put_text(text).await.map_err(|error| error.to_string())?;
+            tracing::info!(workflow = %name, version, from = %path, "a workflow has come");
             if let PutText::Stands(_) = put {
                 return Err(format!("{path}: version {version} of `{name}` was stored by somebody else"));
             }
