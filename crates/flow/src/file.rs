@@ -129,6 +129,15 @@ impl FlowFile {
         })
     }
 
+    /// The retry policies that its steps name, each once, in alphabetical order.
+    #[must_use]
+    pub fn retries(&self) -> Vec<&str> {
+        self.names(|does| match does {
+            Does::Calls(calls) => calls.retry.as_ref().map(|retry| &retry.name),
+            _ => None,
+        })
+    }
+
     /// The workflows whose tasks it asks for, each once, in alphabetical order.
     #[must_use]
     pub fn children(&self) -> Vec<&str> {

@@ -239,8 +239,11 @@ impl Inner {
         let limit = call.attempt.time_left().map_or(UNTIMED, |left| left.saturating_add(BEHIND));
         *request.timeout_mut() = Some(limit);
         // Whoever knows the end of this URL may answer for the step.
-        let callback = call.callback.as_deref().and_then(|url| url.rsplit('/').next());
-        let scrub = vault.scrub(callback.filter(|end| end.len() >= MIN_SECRET));
+        let end = call.callback.as_deref().and_then(|url| url.rsplit('/').next());
+        let scrub = match end.filter(|end| end.len() >= MIN_SECRET) {
+            Some(end) => vault.scrub(&[end, &end.to_ascii_uppercase()]),
+            None => vault.scrub(&[]),
+        };
         Ok((request, scrub))
     }
 }

@@ -65,7 +65,7 @@ impl Inner {
     async fn post(&self, target: &Ready, post: Post, at: SystemTime) -> Result<(), Fault> {
         let mut vault = Vault::new(target.name(), self.secrets(), target.secrets());
         let request = request(target, post, at, &mut vault)?;
-        let scrub = vault.scrub(None);
+        let scrub = vault.scrub(&[]);
         let answered = target.client().execute(request).await;
         let taken = answered.map_err(|error| no_answer(target.name(), &error)).and_then(|response| {
             let status = response.status();

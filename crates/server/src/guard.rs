@@ -36,6 +36,15 @@ impl Slot {
     }
 }
 
+/// Refuses what is not meant for this server. Whether it lives is everybody's to ask: those who look after it have names of their own for it.
+pub(crate) async fn ours(Has(state): Has<State>, request: Request, next: Next) -> Response {
+    let is_health = matches!(request.uri().path(), "/healthz" | "/readyz");
+    match origin::check(request.headers(), |host| state.house().is_called(host)) {
+        Err(refusal) if !is_health => refusal.into_response(),
+        _ => next.run(request).await,
+    }
+}
+
 /// Gives a request a place and a time limit, or refuses it.
 pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Next) -> Response {
     let began = state.clock().now();
@@ -43,8 +52,7 @@ pub(crate) async fn guard(Has(state): Has<State>, mut request: Request, next: Ne
     let route =
         request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
     let method = counted(request.method());
-    let ours = origin::check(request.headers(), |host| state.house().is_called(host));
-    let response = match ours.and_then(|()| state.place()) {
+    let response = match state.place() {
         Ok(place) => {
             let slot = Slot::new(place);
             request.extensions_mut().insert(slot.clone());

@@ -52,7 +52,8 @@ pub fn openapi() -> OpenApi {
         for (operation, writes) in reads.into_iter().chain(writes) {
             if let Some(operation) = operation {
                 link::lead_on(operation);
-                finish(operation, At { inside, has_name, writes, is_ready: path == "/readyz" });
+                let (is_ready, is_metrics) = (path == "/readyz", path == "/metrics");
+                finish(operation, At { inside, has_name, writes, is_ready, is_metrics });
             }
         }
     }
@@ -77,6 +78,7 @@ struct At {
     has_name: bool,
     writes: bool,
     is_ready: bool,
+    is_metrics: bool,
 }
 
 /// Adds what can be answered wherever such a thing is asked.
@@ -84,13 +86,13 @@ fn finish(operation: &mut Operation, at: At) {
     let has_body = operation.request_body.is_some();
     let all = [
         (at.inside, "400", "What stands in the address makes no sense, or the body is no JSON"),
-        (at.inside, "403", "A page of another site asks"),
+        (at.inside || at.is_metrics, "403", "A page of another site asks"),
         (at.inside && (at.has_name || has_body), "404", "There is no such thing"),
         (has_body, "408", "The body came too slowly"),
         (at.inside && at.writes, "409", "It was refused as things are, with the reason"),
         (has_body || at.inside && at.writes, "413", "The body, or what it is said for, is too large"),
         (has_body, "415", "The body is in a language that is not read here"),
-        (at.inside, "421", "The server does not go by this name"),
+        (at.inside || at.is_metrics, "421", "The server does not go by this name"),
         (has_body, "422", "The body does not say what it should: `errors` has each place"),
         (at.inside, "429", "Too much at a time: nothing was done, ask again after `Retry-After`"),
         (true, "500", "A fault of the server"),

@@ -225,6 +225,9 @@ impl<'v> Evaluation<'v> {
     fn index(&mut self, of: &'v Node, at: &'v Node) -> Evaluated<'v> {
         let of = self.node(of)?;
         let at = self.node(at)?;
+        if let Value::String(key) = at.get() {
+            self.budget.look(key.len())?;
+        }
         let wrong =
             |of: &Value| Failed::because(format!("{} has no entry {}", name(of), function::short(at.get())));
         let find = |of: &Value| match (of, at.get()) {

@@ -7,6 +7,11 @@ use super::evaluate::{Failed, Val};
 use super::node::{FUNCTIONS, Function, Operator};
 use super::number::Num;
 
+/// What a byte of a text that is looked for is worth, in bytes that are gone over.
+const TO_SEEK: usize = 8;
+/// The longest text that is read as a number: a thousand digits are no number that anybody means.
+const LONGEST_NUMBER: usize = 1_000;
+
 /// How many letters of a value stand in a message: it may be a secret of somebody's.
 const SHOWN: usize = 20;
 
@@ -180,7 +185,10 @@ fn is_in(budget: &Budget, one: &Value, other: &Value) -> Result<bool, Failed> {
             }
             Ok(false)
         }
-        (Value::String(key), Value::Object(entries)) => Ok(entries.contains_key(key)),
+        (Value::String(key), Value::Object(entries)) => {
+            budget.look(key.len())?;
+            Ok(entries.contains_key(key))
+        }
         (_, Value::Object(_)) => Ok(false),
         _ => Err(unfit(Operator::In, one, other)),
     }
@@ -202,6 +210,9 @@ pub(super) fn call(budget: &Budget, function: Function, given: &[Val<'_>]) -> Re
             let text = text_of(of).ok_or_else(|| wrong(function, of))?;
             budget.make(text.len())?;
             Ok(Value::String(text))
+        }
+        (Function::Whole | Function::Fraction, [Value::String(text)]) if text.len() > LONGEST_NUMBER => {
+            Err(Failed::because("the text is no number: it is too long"))
         }
         (Function::Whole, [of]) => whole(of),
         (Function::Fraction, [of]) => match of {
@@ -257,9 +268,11 @@ fn join(budget: &Budget, items: &[Value], between: &str) -> Result<Value, Failed
 fn of_text(budget: &Budget, function: Function, text: &str, rest: &[&Value]) -> Result<Value, Failed> {
     let rest = rest.iter().map(|value| value.as_str().ok_or_else(|| wrong(function, value)));
     let rest = rest.collect::<Result<Vec<_>, _>>()?;
-    budget.look(text.len())?;
+    // To look for a text takes longer than to go over it: the search is made ready for it first.
+    budget.look(text.len() + rest.iter().map(|part| part.len() * TO_SEEK).sum::<usize>())?;
+    let may_hold = |part: &str| part.len() <= text.len();
     match (function, &rest[..]) {
-        (Function::Contains, [part]) => Ok(text.contains(part).into()),
+        (Function::Contains, [part]) => Ok((may_hold(part) && text.contains(part)).into()),
         (Function::StartsWith, [part]) => Ok(text.starts_with(part).into()),
         (Function::EndsWith, [part]) => Ok(text.ends_with(part).into()),
         (Function::LowerAscii, []) => made(budget, text.to_ascii_lowercase()),
@@ -267,6 +280,10 @@ fn of_text(budget: &Budget, function: Function, text: &str, rest: &[&Value]) -> 
         (Function::Trim, []) => made(budget, text.trim().to_owned()),
         (Function::Split, [between]) => {
             // What comes out is paid for before it is made. Without anything between there is a text for each letter.
+            if !may_hold(between) {
+                budget.make(text.len() + size_of::<Value>())?;
+                return Ok(Value::Array(vec![Value::from(text)]));
+            }
             let letters = between.is_empty();
             let count = if letters { text.chars().count() } else { text.matches(between).count() + 1 };
             budget.make(text.len() + count * size_of::<Value>())?;
@@ -276,6 +293,7 @@ fn of_text(budget: &Budget, function: Function, text: &str, rest: &[&Value]) -> 
             };
             Ok(Value::Array(parts))
         }
+        (Function::Replace, [old, _]) if !may_hold(old) => made(budget, text.to_owned()),
         (Function::Replace, [old, new]) => {
             let count = text.matches(old).count();
             budget.make(text.len() + count.saturating_mul(new.len()))?;

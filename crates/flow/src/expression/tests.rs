@@ -322,6 +322,20 @@ fn work_and_bytes_are_counted_whatever_the_input_is() {
     ] {
         assert!(matches!(run(source), Err(Failed::Stopped(_))), "{source}");
     }
+    // What is looked for is paid for as well as what it is looked for in.
+    let long = json!({"few": vec![0; 3_000], "s": "ab".repeat(450_000), "m": {"a": 1}});
+    for (source, stops) in [
+        ("input.few.exists(x, 'a'.replace(input.s, 'b') == 'q')", true),
+        ("input.few.exists(x, 'a'.contains(input.s))", true),
+        ("input.few.exists(x, size('a'.split(input.s)) == 2)", true),
+        ("input.few.exists(x, input.s in input.m)", true),
+        ("input.few.all(x, input.m[input.s] == 1 || x == 0)", true),
+        ("double(input.s) == 1.0", false),
+        ("int(input.s) == 1", false),
+    ] {
+        let told = value_of(&read(source).unwrap(), long.clone());
+        assert_eq!(matches!(told, Err(Failed::Stopped(_))), stops, "{source}: {told:?}");
+    }
     // What a loop does not come to costs nothing; no more does looking for the name that was meant where nobody is told.
     // With either, this would take minutes, and tests are ended after three.
     let much = json!({"few": vec![1; 10_000], "many": vec![1; 400_000], "meta": { "k".repeat(500_000): 1 }});

@@ -1,6 +1,6 @@
 //! Secrets in files, as Kubernetes and Docker mount them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 
@@ -26,9 +26,12 @@ impl Secrets for FolderSecrets {
         let path = self.folder.join(name);
         let shown = path.display();
         let mut text = String::new();
-        let read =
-            File::open(&path).and_then(|file| file.take(MAX_SECRET as u64 + 1).read_to_string(&mut text));
-        match read {
+        // Whoever opens a pipe waits for its other end, and everybody with them.
+        let file = fs::metadata(&path).and_then(|about| match about.is_file() {
+            true => File::open(&path),
+            false => Err(io::Error::other("it is no file")),
+        });
+        match file.and_then(|file| file.take(MAX_SECRET as u64 + 1).read_to_string(&mut text)) {
             Ok(_) => {
                 let value = text.strip_suffix('\n').unwrap_or(&text);
                 Ok(Secret::new(value.strip_suffix('\r').unwrap_or(value)))
@@ -45,7 +48,6 @@ impl Secrets for FolderSecrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn a_secret_is_a_file_without_its_last_newline() {

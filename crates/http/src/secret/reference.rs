@@ -40,9 +40,9 @@ impl<'a> Vault<'a> {
         Self { service, sources, allowed, used: Vec::new() }
     }
 
-    /// What takes the secrets of this call out of texts, and this beside them.
-    pub(crate) fn scrub(&self, beside: Option<&str>) -> Scrub {
-        Scrub::of(self.exposed().chain(beside))
+    /// What takes the secrets of this call out of texts, and these beside them.
+    pub(crate) fn scrub(&self, beside: &[&str]) -> Scrub {
+        Scrub::of(self.exposed().chain(beside.iter().copied()))
     }
 
     fn exposed(&self) -> impl Iterator<Item = &str> {

@@ -63,6 +63,7 @@ pub fn router(state: State) -> Router {
         .nest("/api/v1", guarded)
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
+        .layer(middleware::from_fn_with_state(state.clone(), guard::ours))
         .layer(CatchPanicLayer::custom(guard::panicked))
         .with_state(state)
 }

@@ -265,24 +265,28 @@ impl Registry {
         Ok(told)
     }
 
-    /// Services that these settings do not have, and that tasks of this server call.
+    /// Services and retry policies that these settings do not have, and that tasks of this server need.
     fn still_called(&self, config: &Config) -> Vec<String> {
         let flows = self.flows();
-        let mut gone: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let retries = config.policies.retries();
+        let mut gone: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, versions) in &*flows {
             for (version, flow) in versions.iter().filter(|(_, flow)| flow.built.is_ok()) {
-                for service in flow.file.services() {
-                    if !config.services.contains_key(service) {
-                        gone.entry(service).or_default().push(format!("`{name}` version {version}"));
-                    }
+                let services =
+                    flow.file.services().into_iter().filter(|name| !config.services.contains_key(*name));
+                let policies = flow.file.retries().into_iter().filter(|name| !retries.contains(name));
+                let keys = services
+                    .map(|name| format!("service.{name}"))
+                    .chain(policies.map(|name| format!("retry.{name}")));
+                for key in keys {
+                    gone.entry(key).or_default().push(format!("`{name}` version {version}"));
                 }
             }
         }
-        let told = gone.into_iter().map(|(service, callers)| {
+        let told = gone.into_iter().map(|(key, users)| {
             format!(
-                "service.{service}: it is gone, and tasks of {} call it and would fail: leave it in, or start the server anew, which \
-                 has such tasks wait",
-                callers.join(", ")
+                "{key}: it is gone, and tasks of {} need it: leave it in, or start the server anew, which has such tasks wait",
+                users.join(", ")
             )
         });
         told.collect()

@@ -31,6 +31,11 @@ async fn what_a_page_of_another_site_asks_is_refused_and_does_nothing() {
         assert_eq!(answer.status, status, "{headers}: {answer:?}");
         assert!(status == 202 || answer.is_problem() && answer.code() == "SF554", "{answer:?}");
     }
+    for (path, status) in [("/metrics", 421), ("/healthz", 200), ("/nowhere", 421)] {
+        let mut wire = Wire::open(world.address).await;
+        wire.send(format!("GET {path} HTTP/1.1\r\nhost: evil.example\r\n\r\n")).await;
+        assert_eq!(wire.answer().await.status, status, "{path}");
+    }
     let stored = world.client.tasks(&Filter::default(), &Paging::default()).await.unwrap();
     assert_eq!(stored.tasks.len(), 2);
     world.end().await;
