@@ -146,9 +146,17 @@ fn refused(bulk: &wire::Bulk) -> u64 {
     bulk.refused.values().sum()
 }
 
+/// What is asked, and for what.
+fn asked(bulk: &wire::Bulk) -> String {
+    match &bulk.about {
+        Some(about) => format!("{} {about}", bulk.action),
+        None => bulk.action.clone(),
+    }
+}
+
 fn text(bulk: &wire::Bulk) -> String {
     let mut fields = Fields::default();
-    fields.add("bulk", &bulk.id).add("state", state(bulk.state)).add("action", &bulk.action);
+    fields.add("bulk", &bulk.id).add("state", state(bulk.state)).add("action", asked(bulk));
     fields.add("of", format!("{}: {}", counted(bulk.tasks, "task"), bulk.looked_for));
     fields.add("by", format!("{}: {}", bulk.by, bulk.because));
     fields.add("rate", format!("{} tasks a second at most", bulk.rate));
@@ -174,7 +182,7 @@ fn table(bulks: &[wire::Bulk]) -> Table {
         table.row([
             bulk.id.clone(),
             state(bulk.state).to_owned(),
-            bulk.action.clone(),
+            asked(bulk),
             bulk.tasks.to_string(),
             bulk.asked.to_string(),
             bulk.done.to_string(),

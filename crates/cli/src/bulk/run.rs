@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Args, session: &Session) -> Result<ExitCode> {
         session.out.show(bulk, || "there is no task to ask".to_owned())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !args.yes && !agreed(&format!("{} {}?", bulk.action, counted(bulk.tasks, "task"))).await? {
+    if !args.yes && !agreed(&format!("{}: {}?", super::asked(bulk), counted(bulk.tasks, "task"))).await? {
         talk::line(&format!("nothing was asked; `steadfast bulk begin {}` does it later", bulk.id));
         return Ok(ExitCode::FAILURE);
     }

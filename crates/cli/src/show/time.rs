@@ -8,6 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::clock;
 
+/// What is nearer than this is told as now.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(1);
+
 /// What time it is, and whose clock on the wall is meant.
 #[derive(Clone, Debug)]
 pub(crate) struct Wall {
@@ -54,9 +57,10 @@ impl Wall {
 
     fn age(&self, time: Timestamp) -> String {
         let passed = self.now.duration_since(time);
-        match passed.is_negative() {
-            false => format!("{} ago", rough(passed)),
-            true => format!("in {}", rough(-passed)),
+        // The store's time never stands still, and so may be some milliseconds in front of the clock.
+        match passed > -AT_ONCE {
+            true => format!("{} ago", rough(passed.max(SignedDuration::ZERO))),
+            false => format!("in {}", rough(-passed)),
         }
     }
 
@@ -135,6 +139,7 @@ mod tests {
         for (text, told) in [
             ("2026-11-17T13:03:10.250Z", "2026-11-17 14:03:10 (5m ago)"),
             ("2026-11-17T13:08:11Z", "2026-11-17 14:08:11 (0s ago)"),
+            ("2026-11-17T13:08:11.012Z", "2026-11-17 14:08:11 (0s ago)"),
             ("2026-11-17T13:10:11Z", "2026-11-17 14:10:11 (in 2m)"),
             ("2026-11-16T12:08:11Z", "2026-11-16 13:08:11 (25h ago)"),
             ("2026-11-01T23:30:00Z", "2026-11-02 00:30:00 (15d ago)"),

@@ -113,6 +113,9 @@ pub struct Bulk {
     pub state: BulkState,
     /// What is asked, by its name.
     pub action: String,
+    /// What it is asked for, in words: which step, until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// Who asks.
     pub by: String,
     /// Why.

@@ -1,6 +1,6 @@
 //! Bulks.
 
-use steadfast::{BulkState, BulkStatus, Wanted};
+use steadfast::{BulkState, BulkStatus, Wanted, rfc3339};
 use steadfast_client::wire::bulk::{self, Action};
 
 use super::snake;
@@ -13,6 +13,7 @@ pub(crate) fn bulk(from: BulkStatus) -> bulk::Bulk {
         id: from.id.to_string(),
         state: state(record.state),
         action: snake(record.wanted.name()),
+        about: about(&record.wanted),
         by: record.by,
         because: record.why,
         looked_for: record.looked_for,
@@ -21,6 +22,26 @@ pub(crate) fn bulk(from: BulkStatus) -> bulk::Bulk {
         asked: record.next,
         done: record.done,
         refused: record.refused,
+    }
+}
+
+/// Whoever begins a bulk may be another than who has prepared it.
+fn about(wanted: &Wanted) -> Option<String> {
+    let step = |step: &str, known: Option<&str>| {
+        let known = known.map(|known| format!(", which {known}")).unwrap_or_default();
+        Some(format!("step `{step}`{known}"))
+    };
+    match wanted {
+        Wanted::Whole(steadfast::Action::Deadline(Some(at))) => Some(format!("until {}", rfc3339(*at))),
+        Wanted::Whole(steadfast::Action::Deadline(None)) => Some("without a limit".to_owned()),
+        Wanted::Retry { step: name, did_not_happen } => {
+            step(name, did_not_happen.then_some("did not happen"))
+        }
+        Wanted::Skip { step: name, happened } | Wanted::RetryUndo { step: name, happened } => {
+            step(name, happened.then_some("happened"))
+        }
+        Wanted::TakeAsUndone { step: name } => step(name, None),
+        _ => None,
     }
 }
 
