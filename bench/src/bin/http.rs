@@ -34,6 +34,9 @@ struct Args {
     /// The binary `steadfast`; default: cargo builds it as releases are built
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
+    /// Another build of it, measured beside: what a change has brought
+    #[arg(long, value_name = "FILE")]
+    beside: Option<PathBuf>,
     /// Where the files are made, on disk; default: beside this program
     #[arg(long)]
     folder: Option<PathBuf>,
@@ -60,6 +63,7 @@ impl Args {
             rounds: self.rounds.unwrap_or(plan.rounds),
             each: self.seconds.map_or(plan.each, Duration::from_secs),
             only: self.only.clone().unwrap_or_default(),
+            beside: self.beside.clone().map(Binary::at),
             ..plan
         }
     }

@@ -1,5 +1,6 @@
-//! The floor: a server that makes the three calls of a task and answers, with no engine and no store. Router, HTTP library, its
-//! settings and the threads are those of the real server.
+//! The floor: a server that makes the three calls of a task and answers, with no engine and no store. Router and threads are those of
+//! the real server, and the calls have the headers that its calls have. They are made with `reqwest` and the system's allocator, as a
+//! program without an engine would make them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ pub(super) fn run(service: SocketAddr) -> Result<()> {
 /// As the HTTP agent makes its own, but for the connections that are kept: as many as there are callers, so that the floor never
 /// makes one anew.
 fn client() -> Result<Client> {
-    let builder = Client::builder().user_agent("hop").redirect(redirect::Policy::none()).referer(false);
+    let builder =
+        Client::builder().user_agent("steadfast/hop").redirect(redirect::Policy::none()).referer(false);
     let builder = builder.retry(retry::never()).no_proxy().connect_timeout(Duration::from_secs(5));
     Ok(builder.pool_max_idle_per_host(1_024).pool_idle_timeout(Duration::from_secs(30)).build()?)
 }
@@ -68,10 +70,15 @@ impl Hop {
         let order: Order = serde_json::from_slice(body)?;
         let task = self.next.fetch_add(1, Ordering::Relaxed);
         let mut receipt = None;
-        for url in &*self.urls {
+        for (step, url) in STEPS.iter().zip(&*self.urls) {
             let request = self.client.post(url).timeout(ATTEMPT);
             let request = request.header("content-type", "application/json");
-            let request = request.header("idempotency-key", format!("{task}-{}", url.len()));
+            let request = request.header("accept", "application/json");
+            let request = request.header("idempotency-key", format!("{:016x}-{task:019x}", url.len()));
+            let request = request.header("steadfast-task", format!("{task:036x}"));
+            let request = request.header("steadfast-step", *step);
+            let request = request.header("steadfast-attempt", "1");
+            let request = request.header("steadfast-time-left", ATTEMPT.as_millis().to_string());
             let response = request.body(serde_json::to_vec(&order)?).send().await?;
             ensure!(response.status().is_success(), "the service answered {}", response.status());
             receipt = Some(serde_json::from_slice::<Receipt>(&response.bytes().await?)?);

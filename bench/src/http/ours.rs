@@ -74,6 +74,23 @@ pub(super) fn start(
     service: SocketAddr,
     limits: &str,
 ) -> Result<Side> {
+    let (process, address) = process(binary, disk, name, service, limits)?;
+    Ok(Side::new("steadfast", Who::Ours, address, vec![process]))
+}
+
+/// The same, of another build.
+pub(super) fn start_other(binary: &Binary, disk: &Disk, service: SocketAddr) -> Result<Side> {
+    let (process, address) = process(binary, disk, "other", service, "")?;
+    Ok(Side::new("the other build", Who::Other, address, vec![process]))
+}
+
+fn process(
+    binary: &Binary,
+    disk: &Disk,
+    name: &str,
+    service: SocketAddr,
+    limits: &str,
+) -> Result<(Process, SocketAddr)> {
     let folder = disk.file(name);
     std::fs::create_dir_all(folder.join("workflows"))?;
     std::fs::write(folder.join("workflows/order.yaml"), WORKFLOW)?;
@@ -82,7 +99,5 @@ pub(super) fn start(
     );
     let file = folder.join("steadfast.toml");
     std::fs::write(&file, settings)?;
-    let (process, address) =
-        Process::listening(Command::new(binary.path()).args(["serve", "--config"]).arg(&file))?;
-    Ok(Side::new("steadfast", Who::Ours, address, vec![process]))
+    Process::listening(Command::new(binary.path()).args(["serve", "--config"]).arg(&file))
 }

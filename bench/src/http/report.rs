@@ -23,6 +23,8 @@ use crate::harness::median;
 pub struct Plan {
     /// Our server.
     pub binary: Binary,
+    /// Another build of it, to see what a change has brought.
+    pub beside: Option<Binary>,
     /// Restate, if it could be installed.
     pub peer: Option<Peer>,
     /// Rounds that count.
@@ -42,14 +44,14 @@ impl Plan {
     #[must_use]
     pub fn full(binary: Binary, peer: Option<Peer>) -> Self {
         let (each, overload) = (Duration::from_secs(4), Duration::from_secs(3));
-        Self { binary, peer, rounds: 5, each, paced: 100, overload, only: String::new() }
+        Self { binary, beside: None, peer, rounds: 5, each, paced: 100, overload, only: String::new() }
     }
 
     /// Whether everything runs.
     #[must_use]
     pub fn quick(binary: Binary) -> Self {
         let (each, overload) = (Duration::from_millis(300), Duration::from_millis(300));
-        Self { binary, peer: None, rounds: 1, each, paced: 10, overload, only: String::new() }
+        Self { binary, beside: None, peer: None, rounds: 1, each, paced: 10, overload, only: String::new() }
     }
 }
 
@@ -96,6 +98,9 @@ impl Report {
     /// Starts all sides. One of others that does not start is named, and never made up.
     async fn sides(&mut self, disk: &Disk, plan: &Plan, service: SocketAddr) -> Result<Vec<Arc<Side>>> {
         let mut sides = vec![ours::start(&plan.binary, disk, "steadfast", service, "")?, Side::hop(service)?];
+        if let Some(other) = &plan.beside {
+            sides.push(ours::start_other(other, disk, service)?);
+        }
         if let Some(peer) = &plan.peer {
             match peer.start(disk, service).await {
                 Ok(side) => sides.push(side),
@@ -119,7 +124,10 @@ impl Report {
              same service, which answers at once; all on this machine. Ours is asked with `?wait=30s`, under a key for each \
              task; its store is a SQLite file, and every commit waits for the disk.",
         );
-        self.note("Hop: the same three calls with the same HTTP libraries, no engine and no store.");
+        self.note(
+            "Hop: the same three calls with the same headers, no engine and no store: the same router, and `reqwest` as a program \
+             without an engine has it. Ours makes its calls with the client beneath `reqwest`, and has an allocator of its own.",
+        );
         if sides.iter().any(|side| side.who == Who::Restate) {
             self.note(
                 "Restate: server 1.7.12 with its default settings (its log waits for the disk too), a service with its Rust SDK \
@@ -135,6 +143,7 @@ impl Report {
             let name = match side.who {
                 Who::Ours => continue,
                 Who::Hop => format!("hop: 3 calls, {IN_FLIGHT} in flight"),
+                Who::Other => format!("the other build: 3 steps, {IN_FLIGHT} in flight"),
                 Who::Restate => format!("Restate, default: 3 steps, {IN_FLIGHT} in flight"),
             };
             self.add(Figure::new(name, rate(theirs), "tasks/s"));
@@ -143,12 +152,17 @@ impl Report {
         for (side, theirs) in sides.iter().zip(measured) {
             let (other, reach) = match side.who {
                 Who::Ours => continue,
-                Who::Hop => ("hop", Reach::RatioAtLeast(0.5)),
-                Who::Restate => ("Restate, default", Reach::RatioAtLeast(4.0)),
+                Who::Other => ("the other build", None),
+                Who::Hop => ("hop", Some(Reach::RatioAtLeast(0.5))),
+                Who::Restate => ("Restate, default", Some(Reach::RatioAtLeast(4.0))),
             };
             let figure =
                 Figure::new(format!("3-step tasks over HTTP, {IN_FLIGHT} in flight"), rate(ours), "tasks/s");
-            self.add(figure.against(other, ratio(&ours.rates, &theirs.rates)).reach(reach));
+            let figure = figure.against(other, ratio(&ours.rates, &theirs.rates));
+            self.add(match reach {
+                Some(reach) => figure.reach(reach),
+                None => figure,
+            });
         }
         for (side, all) in sides.iter().zip(measured) {
             self.add(Figure::new(format!("CPU of a task: {}", side.name), median(&all.cpu), "us"));
@@ -170,7 +184,7 @@ impl Report {
                     .against(format!("{}: {p50:.2} ms", side.name), ratio(&ours.medians, &theirs.medians));
                 self.add(match side.who {
                     Who::Restate => figure.reach(Reach::RatioBelow(1.0)),
-                    Who::Hop | Who::Ours => figure,
+                    Who::Hop | Who::Ours | Who::Other => figure,
                 });
             }
             self.add(Figure::new(format!("{name}, p99: {}", side.name), theirs.slow(), "ms"));

@@ -27,6 +27,8 @@ pub(super) struct Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Ours,
+    /// Another build of ours.
+    Other,
     Hop,
     Restate,
 }
@@ -59,7 +61,7 @@ impl Side {
 
     fn path(&self) -> &'static str {
         match self.who {
-            Who::Ours => "/api/v1/tasks?wait=30s",
+            Who::Ours | Who::Other => "/api/v1/tasks?wait=30s",
             Who::Hop | Who::Restate => "/order/run",
         }
     }
@@ -68,7 +70,7 @@ impl Side {
     pub(super) fn body(&self) -> Result<Bytes> {
         let order = Order::chair();
         let body = match self.who {
-            Who::Ours => {
+            Who::Ours | Who::Other => {
                 let key = format!("order-{:08}", self.next.fetch_add(1, Ordering::Relaxed));
                 serde_json::to_vec(&serde_json::json!({ "workflow": "order", "input": order, "key": key }))
             }

@@ -1,23 +1,25 @@
 //! The agent: one request, and what its answer means.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use http::Method;
-use reqwest::Request;
+use http::{Method, Request, Uri};
+use http_body_util::Full;
+use hyper::body::Bytes;
 use serde_json::Value;
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::{CallbackId, Fault};
 
-use crate::answer;
+use crate::answer::{self, Answer};
 use crate::error::{Code, Error};
 use crate::fault::{MOST_NAME, no_answer, not_sent, shortened};
 use crate::header::headers_of;
 use crate::path::url_of;
 use crate::secret::{MIN_SECRET, REFERENCE, Scrub, Secret, Secrets, Vault};
-use crate::target::{Ready, Target, Targets};
+use crate::target::{Lost, Ready, Target, Targets};
 use steadfast_flow::{Agent, Call, Calling, Reply};
 
 /// How long after its attempt's time a request ends by itself. The pipeline around it ends it at that time; this is for those
@@ -198,26 +200,37 @@ impl Agent for HttpAgent {
 }
 
 impl Inner {
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub(crate) fn secrets(&self) -> &[Arc<dyn Secrets>] {
         &self.secrets
     }
 
     async fn one_try(&self, target: &Ready, mut call: Call) -> Result<Reply, Fault> {
         let (request, scrub) = self.request(target, &mut call)?;
-        let answered = match target.client().execute(request).await {
-            Ok(response) if call.expect.includes(response.status().as_u16()) => {
-                answer::expected(&call, response, target.max_response(), &scrub).await
+        let within = call.attempt.time_left().map_or(UNTIMED, |left| left.saturating_add(BEHIND));
+        let mut late = pin!(self.clock.sleep(within));
+        let sent = tokio::select! {
+            biased;
+            sent = target.client().send(request) => sent,
+            () = late.as_mut() => Err(Lost::Late),
+        };
+        let answered = match sent.map(|response| Answer::new(response, late)) {
+            Ok(answer) if call.expect.includes(answer.status().as_u16()) => {
+                answer::expected(&call, answer, target.max_response(), &scrub).await
             }
             // Apart: the calls that succeed do not carry the room that this takes.
-            Ok(response) => Err(Box::pin(answer::unexpected(&call, response, &scrub, &self.clock)).await),
-            Err(error) => Err(no_answer(target.name(), &error)),
+            Ok(answer) => Err(Box::pin(answer::unexpected(&call, answer, &scrub, &self.clock)).await),
+            Err(lost) => Err(no_answer(target.name(), &lost)),
         };
         // Once more over the whole: whatever is put into a message, no secret is.
         answered.map_err(|fault| Fault { message: scrub.text(fault.message).into_owned(), ..fault })
     }
 
     /// The request as it is sent, and what takes its secrets out of texts.
-    fn request(&self, target: &Ready, call: &mut Call) -> Result<(Request, Scrub), Fault> {
+    fn request(&self, target: &Ready, call: &mut Call) -> Result<(Request<Full<Bytes>>, Scrub), Fault> {
         let method = method_of(&call.method)?;
         if let Some((name, _)) = call.query.iter().find(|(_, value)| value.starts_with(REFERENCE)) {
             let name = shortened(name, MOST_NAME);
@@ -226,18 +239,22 @@ impl Inner {
             );
             return Err(not_sent(Code::NoSecret, words));
         }
-        let url = url_of(target.base(), &call.path, &call.query)
-            .map_err(|why| not_sent(Code::BadRequest, format_args!("for `{}`: {why}", call.service)))?;
+        let bad = |why: &dyn fmt::Display| {
+            not_sent(Code::BadRequest, format_args!("for `{}`: {why}", call.service))
+        };
+        let url = url_of(target.base(), &call.path, &call.query).map_err(|why| bad(&why))?;
+        let uri = Uri::try_from(String::from(url)).map_err(|why| bad(&why))?;
         let mut vault = Vault::new(target.name(), &self.secrets, target.secrets());
         let trace = self.trace.as_ref().map_or_else(|| trace_headers(call), |trace| trace(call));
         let headers = headers_of(call, target, trace, &mut vault)?;
-        let mut request = Request::new(method, url);
+        let body = match call.body.take() {
+            Some(body) => body_of(target, body, &mut vault)?,
+            None => Vec::new(),
+        };
+        let mut request = Request::new(Full::from(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        if let Some(body) = call.body.take() {
-            *request.body_mut() = Some(body_of(target, body, &mut vault)?.into());
-        }
-        let limit = call.attempt.time_left().map_or(UNTIMED, |left| left.saturating_add(BEHIND));
-        *request.timeout_mut() = Some(limit);
         // Whoever knows the end of this URL may answer for the step.
         let end = call.callback.as_deref().and_then(|url| url.rsplit('/').next());
         let scrub = match end.filter(|end| end.len() >= MIN_SECRET) {

@@ -1,11 +1,15 @@
 //! What a service answers: read as a stream up to a limit, and made into a value.
 
-use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use reqwest::Response;
+use http::response::Parts;
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Bytes, Incoming};
 use serde_json::Value;
-use std::time::Duration;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
 use steadfast_resilience::Classify;
+use steadfast_resilience::classify::http::with_headers;
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::Fault;
 
@@ -14,6 +18,7 @@ use crate::fault::{
     MOST_WORDS, OVERSIZED, REDIRECTED, UNEXPECTED, UNREADABLE, no_use, shortened, told, unanswered,
 };
 use crate::secret::Scrub;
+use crate::target::Lost;
 use steadfast_flow::{Call, Reply};
 
 /// The headers of an answer that go into a [`Reply`]: what a later step can make something of. The others are the business
@@ -49,19 +54,64 @@ const ERROR_BODY_SHARE: u32 = 4;
 /// What is asked for at first for a body whose size nobody has named, or named too high.
 const FIRST_BUFFER: usize = 16 * 1024;
 
+/// An answer whose head is here, and whose body may come until it is too late.
+pub(crate) struct Answer<'l, L> {
+    head: Parts,
+    body: Incoming,
+    late: Pin<&'l mut L>,
+}
+
+impl<'l, L: Future<Output = ()>> Answer<'l, L> {
+    pub(crate) fn new(response: Response<Incoming>, late: Pin<&'l mut L>) -> Self {
+        let (head, body) = response.into_parts();
+        Self { head, body, late }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// How many bytes the body has, where the head says so.
+    fn named(&self) -> u64 {
+        self.body.size_hint().exact().unwrap_or_default()
+    }
+
+    /// The next bytes of the body; `None` behind the last.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Lost> {
+        let Self { body, late, .. } = self;
+        let data = async {
+            loop {
+                match body.frame().await {
+                    // What comes behind a body says nothing that is used.
+                    Some(frame) => match frame?.into_data() {
+                        Ok(data) => return Ok(Some(data)),
+                        Err(_) => continue,
+                    },
+                    None => return Ok(None),
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            data = data => data,
+            () = late.as_mut() => Err(Lost::Late),
+        }
+    }
+}
+
 /// Reads an answer whose status was expected.
-pub(crate) async fn expected(
+pub(crate) async fn expected<L: Future<Output = ()>>(
     call: &Call,
-    mut response: Response,
+    mut answer: Answer<'_, L>,
     most: usize,
     scrub: &Scrub,
 ) -> Result<Reply, Fault> {
-    let status = response.status().as_u16();
-    let headers = kept(response.headers(), scrub);
-    let kind = response.headers().get(CONTENT_TYPE).map(|value| value.as_bytes().to_vec());
-    let body = whole_body(call, &mut response, most).await?;
-    let kind = scrub.text(String::from_utf8_lossy(kind.as_deref().unwrap_or_default()));
-    let body = value_of(&kind, body).map_err(|why| {
+    let status = answer.status().as_u16();
+    let body = whole_body(call, &mut answer, most).await?;
+    let headers = kept(&answer.head.headers, scrub);
+    let kind = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let kind = scrub.text(String::from_utf8_lossy(kind));
+    let body = value_of(&kind, &body).map_err(|why| {
         let service = &call.service;
         let words = format!(
             "`{service}` answered {status}, so it did what was asked, but its answer cannot be read: {why}"
@@ -72,11 +122,16 @@ pub(crate) async fn expected(
 }
 
 /// What an answer means whose status was not expected.
-pub(crate) async fn unexpected(call: &Call, mut response: Response, scrub: &Scrub, clock: &Clock) -> Fault {
-    let (service, status) = (&call.service, response.status());
+pub(crate) async fn unexpected<L: Future<Output = ()>>(
+    call: &Call,
+    mut answer: Answer<'_, L>,
+    scrub: &Scrub,
+    clock: &Clock,
+) -> Fault {
+    let (service, status) = (&call.service, answer.status());
     let code = status.as_u16();
     if status.is_redirection()
-        && let Some(location) = response.headers().get("location")
+        && let Some(location) = answer.head.headers.get("location")
     {
         let to = scrub.text(String::from_utf8_lossy(location.as_bytes()));
         let words = format!(
@@ -86,8 +141,11 @@ pub(crate) async fn unexpected(call: &Call, mut response: Response, scrub: &Scru
         );
         return no_use(REDIRECTED, code, Code::Redirected, words);
     }
-    let verdict = response.classify();
-    let said = error_words(call, &mut response, scrub, clock).await;
+    let verdict = match status.classify() {
+        plain if plain.is_success() => plain,
+        _ => with_headers(status, &answer.head.headers, wall()),
+    };
+    let said = error_words(call, &mut answer, scrub, clock).await;
     if verdict.is_success() {
         let words = format!("`{service}` answered {status}, expected was {}{said}", call.expect);
         return no_use(UNEXPECTED, code, Code::UnexpectedStatus, words);
@@ -96,8 +154,12 @@ pub(crate) async fn unexpected(call: &Call, mut response: Response, scrub: &Scru
 }
 
 /// The whole body, unless it is larger than may be. Nothing beyond that is read: the connection is closed.
-async fn whole_body(call: &Call, response: &mut Response, most: usize) -> Result<Vec<u8>, Fault> {
-    let (service, status) = (&call.service, response.status().as_u16());
+async fn whole_body<L: Future<Output = ()>>(
+    call: &Call,
+    answer: &mut Answer<'_, L>,
+    most: usize,
+) -> Result<Bytes, Fault> {
+    let (service, status) = (&call.service, answer.status().as_u16());
     let too_large = || {
         let words = format!(
             "`{service}` answered {status}, so it did what was asked, but its answer has more than {most} bytes: have it \
@@ -105,36 +167,51 @@ async fn whole_body(call: &Call, response: &mut Response, most: usize) -> Result
         );
         no_use(OVERSIZED, status, Code::AnswerTooLarge, words)
     };
-    let named = response.content_length().unwrap_or_default();
+    let named = answer.named();
     if named > most as u64 {
         return Err(too_large());
     }
-    // Not more than the answer says, and not much because it says so.
-    let mut body = Vec::with_capacity(usize::try_from(named).unwrap_or(FIRST_BUFFER).min(FIRST_BUFFER));
+    // Most answers come in one piece, and need no other place.
+    let mut first = Bytes::new();
+    let mut body = Vec::new();
     loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if chunk.len() > most - body.len() => return Err(too_large()),
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) => return Ok(body),
-            Err(error) => {
-                let why = shortened(&error.message().unwrap_or_default(), MOST_WORDS);
+        let so_far = first.len() + body.len();
+        match answer.chunk().await {
+            Ok(Some(chunk)) if chunk.len() > most - so_far => return Err(too_large()),
+            Ok(Some(chunk)) if so_far == 0 => first = chunk,
+            Ok(Some(chunk)) => {
+                if body.is_empty() {
+                    // Not more than the answer says, and not much because it says so.
+                    body.reserve(usize::try_from(named).unwrap_or(FIRST_BUFFER).min(FIRST_BUFFER));
+                    body.extend_from_slice(&std::mem::take(&mut first));
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) if body.is_empty() => return Ok(first),
+            Ok(None) => return Ok(body.into()),
+            Err(lost) => {
+                let why = shortened(&lost.to_string(), MOST_WORDS);
                 let words = format!(
-                    "`{service}` answered {status}, and the answer broke off after {} bytes: {why}",
-                    body.len()
+                    "`{service}` answered {status}, and the answer broke off after {so_far} bytes: {why}"
                 );
-                return Err(told(unanswered(&error), Code::BrokenOff, words));
+                return Err(told(unanswered(&lost), Code::BrokenOff, words));
             }
         }
     }
 }
 
 /// What a failure says in its body, behind a colon; nothing if it does not say it soon.
-async fn error_words(call: &Call, response: &mut Response, scrub: &Scrub, clock: &Clock) -> String {
+async fn error_words<L: Future<Output = ()>>(
+    call: &Call,
+    answer: &mut Answer<'_, L>,
+    scrub: &Scrub,
+    clock: &Clock,
+) -> String {
     let left = call.attempt.time_left().map_or(ERROR_BODY_WAIT, |left| left / ERROR_BODY_SHARE);
     let mut body = Vec::new();
     let is_whole = tokio::select! {
         biased;
-        is_whole = beginning(response, &mut body) => is_whole,
+        is_whole = beginning(answer, &mut body) => is_whole,
         () = clock.sleep(left.min(ERROR_BODY_WAIT)) => false,
     };
     let text = match is_whole.then(|| serde_json::from_slice::<Value>(&body)) {
@@ -149,9 +226,9 @@ async fn error_words(call: &Call, response: &mut Response, scrub: &Scrub, clock:
 }
 
 /// Reads the beginning of a body; whether it was all of it. What breaks off has its beginning too.
-async fn beginning(response: &mut Response, body: &mut Vec<u8>) -> bool {
+async fn beginning<L: Future<Output = ()>>(answer: &mut Answer<'_, L>, body: &mut Vec<u8>) -> bool {
     loop {
-        match response.chunk().await {
+        match answer.chunk().await {
             Ok(Some(chunk)) => {
                 let room = MAX_ERROR_BODY - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);
@@ -184,30 +261,40 @@ fn kept(headers: &HeaderMap, scrub: &Scrub) -> Vec<(String, String)> {
 
 /// Whether a content type is JSON, or says that it is written in it: `application/problem+json`.
 pub(crate) fn is_json(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    matches!(&*kind, "application/json" | "text/json") || kind.ends_with("+json")
+    const BEHIND: &str = "+json";
+    let kind = kind.split(';').next().unwrap_or_default().trim().as_bytes();
+    let ends = kind.len() >= BEHIND.len()
+        && kind[kind.len() - BEHIND.len()..].eq_ignore_ascii_case(BEHIND.as_bytes());
+    ends || [&b"application/json"[..], b"text/json"].iter().any(|known| kind.eq_ignore_ascii_case(known))
 }
 
 /// A body as a value, or why it is none.
-fn value_of(kind: &str, body: Vec<u8>) -> Result<Value, String> {
+fn value_of(kind: &str, body: &[u8]) -> Result<Value, String> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
     if !is_json(kind) {
-        let size = body.len();
-        return String::from_utf8(body).map(Value::String).map_err(|_| {
-            let kind = shortened(kind, MOST_WORDS / 4);
+        let text = std::str::from_utf8(body).map(Value::from);
+        return text.map_err(|_| {
+            let (size, kind) = (body.len(), shortened(kind, MOST_WORDS / 4));
             format!(
                 "it is neither JSON nor UTF-8 text, but {size} bytes of `{kind}`; have it answer with JSON"
             )
         });
     }
     // Some write a byte order mark in front, which JSON does not have.
-    let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
-    if values_in(json) > MAX_VALUES {
+    let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body);
+    // Each value but the first has a sign in front of it.
+    if json.len() > MAX_VALUES && values_in(json) > MAX_VALUES {
         return Err(format!("it has more than {MAX_VALUES} values; have it answer with less"));
     }
     serde_json::from_slice(json).map_err(|error| format!("it says that it is JSON, and is not: {error}"))
+}
+
+/// The date and time of day, which `Retry-After` may name.
+fn wall() -> SystemTime {
+    #[expect(clippy::disallowed_methods, reason = "a service says when by the clock on the wall")]
+    SystemTime::now()
 }
 
 /// How many values a JSON text has at most: each but the first comes after a comma, a colon or an opening bracket.
@@ -233,7 +320,7 @@ mod tests {
     use serde_json::json;
 
     fn value(kind: &str, body: &[u8]) -> Result<Value, String> {
-        value_of(kind, body.to_vec())
+        value_of(kind, body)
     }
 
     #[test]

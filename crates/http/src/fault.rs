@@ -5,10 +5,12 @@
 
 use std::fmt::Display;
 
-use steadfast_resilience::{Classify as _, Effect, Kind, Verdict};
+use steadfast_resilience::classify::chain;
+use steadfast_resilience::{Kind, Verdict};
 use steadfast_runtime::Fault;
 
 use crate::error::Code;
+use crate::target::Lost;
 
 // All of these are *neutral*, not terminal. Neither is tried again, but a terminal fault is taken for the service's no, for this try
 // and for those before it under the same key, and for an answer to a breaker that probes. Here nobody has said no.
@@ -46,28 +48,28 @@ pub(crate) fn no_use(kind: Kind, status: u16, code: Code, words: impl Display) -
 }
 
 /// No answer came. The words are those of the causes, without the URL.
-pub(crate) fn no_answer(service: &str, error: &reqwest::Error) -> Fault {
-    let words = shortened(&error.message().unwrap_or_default(), MOST_WORDS);
-    if error.is_builder() {
-        return not_sent(
-            Code::BadRequest,
-            format_args!("the request for `{service}` cannot be made: {words}"),
-        );
-    }
-    told(unanswered(error), Code::NoAnswer, format_args!("`{service}` did not answer: {words}"))
+pub(crate) fn no_answer(service: &str, lost: &Lost) -> Fault {
+    let words = shortened(&lost.to_string(), MOST_WORDS);
+    told(unanswered(lost), Code::NoAnswer, format_args!("`{service}` did not answer: {words}"))
 }
 
-/// What it means that there is no answer, or no whole one.
+/// What it means that there is no answer, or no whole one: without a connection nothing can have taken effect; after that an effect is
+/// possible.
 ///
-/// Nobody has said no then. The classification calls some of these terminal (a certificate that is not trusted, a chunk without
-/// a size), but a terminal fault passes for a no, also to the tries before it. And a service whose certificate has run out is
-/// away, not wrong: its tasks are better parked than failed.
-pub(crate) fn unanswered(error: &reqwest::Error) -> Verdict {
-    let verdict = error.classify();
-    match (verdict.class().is_retryable(), verdict.effect()) {
-        (true, _) => verdict,
-        (false, Effect::None) => Verdict::transient(Kind::UNREACHABLE).without_effect(),
-        (false, Effect::Possible) => Verdict::transient(Kind::CONNECTION_LOST),
+/// Nobody has said no then. The classification of what the system says calls some of it terminal (a certificate that is not trusted), but
+/// a terminal fault passes for a no, also to the tries before it. And a service whose certificate has run out is away, not wrong: its
+/// tasks are better parked than failed.
+pub(crate) fn unanswered(lost: &Lost) -> Verdict {
+    let (error, otherwise) = match lost {
+        Lost::Late => return Verdict::transient(Kind::TIMEOUT),
+        Lost::Unconnected(error) => (error, Verdict::transient(Kind::UNREACHABLE).without_effect()),
+        Lost::Broken(error) => (error, Verdict::transient(Kind::CONNECTION_LOST)),
+    };
+    let known = chain(&**error);
+    match (lost, known.class().is_retryable()) {
+        (Lost::Unconnected(_), true) => known.without_effect(),
+        (_, true) => known,
+        (_, false) => otherwise,
     }
 }
 
@@ -88,7 +90,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steadfast_resilience::Class;
+    use steadfast_resilience::{Class, Effect};
 
     #[test]
     fn what_was_not_sent_has_no_effect_and_says_nothing_about_the_service() {

@@ -1,6 +1,6 @@
 //! The headers of a request: the service's own, the step's, and those that the agent sets itself and nobody can replace.
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use steadfast_runtime::Fault;
 
@@ -24,6 +24,9 @@ const ATTEMPT: HeaderName = HeaderName::from_static("steadfast-attempt");
 /// In whole milliseconds.
 const TIME_LEFT: HeaderName = HeaderName::from_static("steadfast-time-left");
 const CALLBACK: HeaderName = HeaderName::from_static("steadfast-callback-url");
+/// Who calls, for the service's logs.
+pub(crate) const WHO: HeaderValue =
+    HeaderValue::from_static(concat!("steadfast/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// As many headers as the agent sets itself, and its client.
@@ -183,6 +186,7 @@ fn add_ours(headers: &mut HeaderMap, call: &Call) -> Result<(), Fault> {
             headers.insert(name, value);
         }
     }
+    headers.entry(USER_AGENT).or_insert(WHO);
     headers.entry(ACCEPT).or_insert(JSON);
     if call.body.is_some() {
         headers.entry(CONTENT_TYPE).or_insert(JSON);

@@ -1,7 +1,7 @@
 //! Where a request goes: the service's base URL, and behind it the step's path. A path may come from a task's data, so it can
 //! never change the host or scheme, nor climb out of the base URL's own path.
 
-use reqwest::Url;
+use url::Url;
 
 use crate::fault::{MOST_NAME, shortened};
 

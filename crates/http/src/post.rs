@@ -7,18 +7,19 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use reqwest::Request;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use hyper::body::Bytes;
 use sha2::Sha256;
 use steadfast_runtime::Fault;
 
 use crate::agent::{HttpAgent, Inner};
 use crate::error::Code;
 use crate::fault::{REDIRECTED, UNEXPECTED, no_answer, no_use, not_sent};
-use crate::header::written;
+use crate::header::{WHO, written};
 use crate::secret::{Author, REFERENCE, Vault};
-use crate::target::Ready;
+use crate::target::{Lost, Ready};
 
 /// The same each time that a message is posted: one that comes twice is recognised by it.
 const ID: HeaderName = HeaderName::from_static("webhook-id");
@@ -64,10 +65,15 @@ impl HttpAgent {
 impl Inner {
     async fn post(&self, target: &Ready, post: Post, at: SystemTime) -> Result<(), Fault> {
         let mut vault = Vault::new(target.name(), self.secrets(), target.secrets());
+        let within = post.within;
         let request = request(target, post, at, &mut vault)?;
         let scrub = vault.scrub(&[]);
-        let answered = target.client().execute(request).await;
-        let taken = answered.map_err(|error| no_answer(target.name(), &error)).and_then(|response| {
+        let answered = tokio::select! {
+            biased;
+            answered = target.client().send(request) => answered,
+            () = self.clock().sleep(within) => Err(Lost::Late),
+        };
+        let taken = answered.map_err(|lost| no_answer(target.name(), &lost)).and_then(|response| {
             let status = response.status();
             match status.as_u16() {
                 200..=299 => Ok(()),
@@ -92,8 +98,13 @@ impl Inner {
     }
 }
 
-fn request(target: &Ready, post: Post, at: SystemTime, vault: &mut Vault<'_>) -> Result<Request, Fault> {
-    let Post { id, body, sign_with, within, .. } = post;
+fn request(
+    target: &Ready,
+    post: Post,
+    at: SystemTime,
+    vault: &mut Vault<'_>,
+) -> Result<Request<Full<Bytes>>, Fault> {
+    let Post { id, body, sign_with, .. } = post;
     let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs().to_string();
     let mut headers: HeaderMap = written(target.headers(), Author::Target, vault)?.into_iter().collect();
     let mut ours = vec![(ID, id.clone()), (KEY, id.clone()), (TIMESTAMP, seconds.clone())];
@@ -108,10 +119,14 @@ fn request(target: &Ready, post: Post, at: SystemTime, vault: &mut Vault<'_>) ->
         headers.insert(name.clone(), HeaderValue::try_from(value).map_err(bad)?);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let mut request = Request::new(Method::POST, target.base().clone());
+    headers.entry(USER_AGENT).or_insert(WHO);
+    let uri = Uri::try_from(target.base().as_str()).map_err(|why| {
+        not_sent(Code::BadRequest, format_args!("the address of `{}`: {why}", target.name()))
+    })?;
+    let mut request = Request::new(Full::from(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri;
     *request.headers_mut() = headers;
-    *request.body_mut() = Some(body.into());
-    *request.timeout_mut() = Some(within);
     Ok(request)
 }
 

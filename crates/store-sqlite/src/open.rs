@@ -27,6 +27,8 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 /// How many statements each connection keeps prepared: more than there are.
 const STATEMENTS: usize = 64;
+/// The bytes of a log in which nothing has been written yet.
+const LOG_HEAD: u64 = 32;
 /// The settings that a file must have while it is open, each with the value that it must show.
 const SETTINGS: [(&str, &str); 5] = [
     ("journal_mode", "wal"),
@@ -78,6 +80,7 @@ fn open(
     let failed = |error| failed_at(path, error);
     let file = real(path).map_err(|error| not_made(path, error))?;
     let owner = lock(&file, path)?;
+    has_what_its_log_belongs_to(&file, path)?;
     let mut connection = Connection::open(&file).map_err(failed)?;
     prepare(&connection).map_err(failed)??;
     migration::run(&mut connection, path)?;
@@ -103,6 +106,23 @@ fn open(
         held,
     };
     Ok(Sqlite { inner: Arc::new(inner) })
+}
+
+/// Refuses a log whose file is gone or empty: SQLite would take the file for a new one and remove the log, with all in it that was
+/// acknowledged. A file that is made anew has its first page before its log begins.
+fn has_what_its_log_belongs_to(file: &Path, called: &Path) -> Result<(), Error> {
+    let size = |path: &Path| path.metadata().map_or(0, |found| found.len());
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    if size(file) > 0 || size(Path::new(&log)) <= LOG_HEAD {
+        return Ok(());
+    }
+    let called = called.display();
+    let message = format!(
+        "{called} is empty or gone, and its log {called}-wal is not: put the file back beside it, or restore both from a backup; to begin \
+         anew, move the log away"
+    );
+    Err(Error::new(Kind::Corrupt, message))
 }
 
 /// A second connection, which cannot write.

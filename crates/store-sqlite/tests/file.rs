@@ -221,6 +221,40 @@ fn what_is_no_store_and_what_cannot_be_made_are_refused() {
 }
 
 #[test]
+fn a_log_without_its_file_is_kept_and_told() {
+    let (folder, clock) = (Folder::new(), HandClock::default());
+    let (file, log, aside) = (folder.path("store.db"), folder.path("store.db-wal"), folder.path("aside.db"));
+    let store = open(&folder, &clock).unwrap();
+    block_on(store.submit(vec![submission(clock.now())])).unwrap();
+    // As a process leaves it that is killed.
+    let copy = std::fs::read(&log).unwrap();
+    std::fs::copy(&file, &aside).unwrap();
+    drop(store);
+    for empty in [false, true] {
+        std::fs::remove_file(&file).unwrap();
+        if empty {
+            std::fs::write(&file, b"").unwrap();
+        }
+        std::fs::write(&log, &copy).unwrap();
+        let error = open(&folder, &clock).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt);
+        let path = file.display().to_string();
+        assert!(error.to_string().starts_with(&format!("{path} is empty or gone, and its log")), "{error}");
+        assert_eq!(std::fs::read(&log).unwrap(), copy, "the log is as it was");
+        std::fs::write(&file, b"any").unwrap();
+    }
+    // With its file beside it, nothing is lost.
+    std::fs::copy(&aside, &file).unwrap();
+    let store = open(&folder, &clock).unwrap();
+    assert_eq!(block_on(store.read(vec![TASK])).unwrap().len(), 1);
+    drop(store);
+    // A log in which nothing has been written yet belongs to nothing.
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&log, &copy[..32]).unwrap();
+    assert!(block_on(open(&folder, &clock).unwrap().read(vec![TASK])).unwrap()[0].is_none());
+}
+
+#[test]
 fn a_row_that_was_changed_by_hand_is_told_and_not_guessed_at() {
     let (folder, clock) = (Folder::new(), HandClock::default());
     let store = open(&folder, &clock).unwrap();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, Url};
+use url::Url;
 
-use super::{MAX_BODY, Ready, Target};
+use super::{Client, MAX_BODY, Ready, Target};
 use crate::error::{Code, Problem};
 use crate::header::check_header;
 use crate::secret::{is_secret_name, names_in};

@@ -1,14 +1,37 @@
-//! The connections to a service.
+//! The connections to a service, and one request over one of them.
 
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use reqwest::{Client, redirect, retry};
-
-/// Who calls, for the service's logs.
-const USER_AGENT: &str = concat!("steadfast/", env!("CARGO_PKG_VERSION"));
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use steadfast_resilience::clock::Clock;
+use tower_service::Service;
 
 /// The largest head of an answer over HTTP/2: what is kept of it is much less. Over HTTP/1 hyper takes a hundred headers.
 const MAX_HTTP2_HEADERS: u32 = 32 * 1024;
+/// How long nothing may come before the system asks whether the other side is there, and how often it asks.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+const ASKED: u32 = 3;
+/// How long the other side's system may leave what was sent without a word. Only Linux can be told.
+#[cfg(target_os = "linux")]
+const UNHEARD_FOR: Duration = Duration::from_secs(30);
+
+#[cfg(not(feature = "tls"))]
+type Connector = HttpConnector;
+#[cfg(feature = "tls")]
+type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
+
+/// What went wrong on the way, of whatever type it is.
+type AnyError = Box<dyn Error + Send + Sync>;
 
 /// How connections are made and kept. Targets that are the same in this share what they have.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,47 +43,149 @@ pub(super) struct Wire {
     pub(super) root_certificates: Vec<u8>,
 }
 
-impl Wire {
-    /// A client that does what it is told and nothing else: it follows no redirect, asks no proxy, keeps no cookie, unpacks
-    /// nothing and tries nothing again.
-    pub(super) fn client(&self) -> Result<Client, String> {
-        let mut builder = Client::builder()
-            .user_agent(USER_AGENT)
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .retry(retry::never())
-            .no_proxy()
-            .connect_timeout(self.connect_timeout)
-            .pool_max_idle_per_host(self.idle_connections)
-            .pool_idle_timeout(self.idle_for)
-            .http2_max_header_list_size(MAX_HTTP2_HEADERS);
-        if self.http2_prior_knowledge {
-            builder = builder.http2_prior_knowledge();
-        }
-        #[cfg(feature = "tls")]
-        {
-            builder = self.with_tls(builder)?;
-        }
-        builder.build().map_err(|error| format!("it cannot be made: {}", causes(&error)))
-    }
+/// Sends what it is told and nothing else: it follows no redirect, asks no proxy, keeps no cookie, unpacks nothing, and tries again only
+/// what never went out, because the connection that it was meant for had ended.
+#[derive(Clone)]
+pub(crate) struct Client(Pool<InTime, Full<Bytes>>);
 
-    #[cfg(feature = "tls")]
-    fn with_tls(&self, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, String> {
-        install_crypto();
-        if self.root_certificates.is_empty() {
-            return Ok(builder);
-        }
-        let unread = |why: &str| format!("the root certificates cannot be read ({why}): give them as PEM");
-        match reqwest::Certificate::from_pem_bundle(&self.root_certificates) {
-            Ok(certificates) if certificates.is_empty() => Err(unread("there is none")),
-            Ok(certificates) => Ok(builder.tls_certs_merge(certificates)),
-            Err(error) => Err(unread(&causes(&error))),
+impl Client {
+    /// Sends a request; the answer's head is here, and its body to come.
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Lost> {
+        self.0.request(request).await.map_err(|error| match error.is_connect() {
+            true => Lost::Unconnected(error.into()),
+            false => Lost::Broken(error.into()),
+        })
+    }
+}
+
+/// Why there is no answer, or no whole one.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// There was no connection: nothing was sent.
+    Unconnected(AnyError),
+    /// There was one, and it ended too early, or what came over it is no HTTP.
+    Broken(AnyError),
+    /// It took longer than it may.
+    Late,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unconnected(error) | Self::Broken(error) => f.write_str(&causes(&**error)),
+            Self::Late => f.write_str("operation timed out"),
         }
     }
 }
 
+impl From<hyper::Error> for Lost {
+    fn from(error: hyper::Error) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+impl Wire {
+    pub(super) fn client(&self) -> Result<Client, String> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(SILENT_FOR));
+        tcp.set_keepalive_interval(Some(SILENT_FOR));
+        tcp.set_keepalive_retries(Some(ASKED));
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(UNHEARD_FOR));
+        let connector =
+            InTime { connector: self.connector(tcp)?, within: self.connect_timeout, clock: Clock::system() };
+        let mut pool = Pool::builder(TokioExecutor::new());
+        pool.timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(self.idle_for)
+            .pool_max_idle_per_host(self.idle_connections)
+            .http2_only(self.http2_prior_knowledge)
+            .http2_max_header_list_size(MAX_HTTP2_HEADERS);
+        Ok(Client(pool.build(connector)))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with TLS, where it can fail")]
+    fn connector(&self, tcp: HttpConnector) -> Result<Connector, String> {
+        Ok(tcp)
+    }
+
+    #[cfg(feature = "tls")]
+    fn connector(&self, mut tcp: HttpConnector) -> Result<Connector, String> {
+        tcp.enforce_http(false);
+        let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(self.tls()?).https_or_http();
+        Ok(match self.http2_prior_knowledge {
+            true => builder.enable_http2().wrap_connector(tcp),
+            false => builder.enable_all_versions().wrap_connector(tcp),
+        })
+    }
+
+    /// Trusts whom the system trusts, and whose certificates were given.
+    #[cfg(feature = "tls")]
+    fn tls(&self) -> Result<rustls::ClientConfig, String> {
+        use rustls::pki_types::CertificateDer;
+        use rustls::pki_types::pem::PemObject as _;
+        use rustls_platform_verifier::Verifier;
+
+        install_crypto();
+        let made = |error: rustls::Error| format!("it cannot be made: {}", causes(&error));
+        let builder = rustls::ClientConfig::builder();
+        let provider = std::sync::Arc::clone(builder.crypto_provider());
+        let verifier = if self.root_certificates.is_empty() {
+            Verifier::new(provider).map_err(made)?
+        } else {
+            let unread =
+                |why: &str| format!("the root certificates cannot be read ({why}): give them as PEM");
+            let roots: Vec<_> = CertificateDer::pem_slice_iter(&self.root_certificates)
+                .collect::<Result<_, _>>()
+                .map_err(|error| unread(&causes(&error)))?;
+            if roots.is_empty() {
+                return Err(unread("there is none"));
+            }
+            Verifier::new_with_extra_roots(roots, provider).map_err(made)?
+        };
+        let config = builder.dangerous().with_custom_certificate_verifier(std::sync::Arc::new(verifier));
+        Ok(config.with_no_client_auth())
+    }
+}
+
+/// Makes connections, name and TLS included, or gives up after a while.
+#[derive(Clone)]
+struct InTime {
+    connector: Connector,
+    within: Duration,
+    clock: Clock,
+}
+
+impl Service<Uri> for InTime {
+    type Response = <Connector as Service<Uri>>::Response;
+    type Error = AnyError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, AnyError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), AnyError>> {
+        self.connector.poll_ready(context).map_err(any)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let (connecting, clock, within) = (self.connector.call(to), self.clock.clone(), self.within);
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                connected = connecting => connected.map_err(any),
+                () = clock.sleep(within) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
+            }
+        })
+    }
+}
+
+/// Without TLS it is a type of its own.
+fn any(error: impl Into<AnyError>) -> AnyError {
+    error.into()
+}
+
 /// Has TLS use ring in this process, unless something else was chosen before. An agent does it by itself; a program that makes
-/// other clients of `reqwest` before its first agent calls it first, because those would panic without.
+/// clients of `reqwest` before its first agent calls it first, because those would panic without.
 #[cfg(feature = "tls")]
 pub fn install_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
@@ -70,7 +195,7 @@ pub fn install_crypto() {
 }
 
 /// An error and what caused it, in one line.
-fn causes(error: &dyn std::error::Error) -> String {
+fn causes(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

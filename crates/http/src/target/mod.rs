@@ -8,12 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, Url};
+use url::Url;
 
 use crate::error::{Error, Problem};
 use client::Wire;
 #[cfg(feature = "tls")]
 pub use client::install_crypto;
+pub(crate) use client::{Client, Lost};
 
 /// The largest answer that is read, unless the service says otherwise: 8 MiB. More than a step can keep (1 MiB), because its
 /// output may be a part of the answer; and a hundred of them at once still fit into a small machine.
