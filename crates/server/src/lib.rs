@@ -30,6 +30,7 @@ mod span;
 mod start;
 mod state;
 mod trace;
+mod unread;
 mod webhook;
 
 pub use self::measure::metrics_reference;

@@ -35,6 +35,8 @@ pub struct Limits {
     pub body_within: Duration,
     /// How long the head of a request may take to come, and for how long a connection may be idle. Default: 60 seconds.
     pub head_within: Duration,
+    /// How long a client may leave an answer or a stream unread before its connection ends. Default: 60 seconds.
+    pub unread_within: Duration,
     /// How long a request may take as a whole, but for what it asks to wait. Default: 60 seconds, twice what the engine takes for
     /// anything that is asked of it.
     pub request_within: Duration,
@@ -63,6 +65,7 @@ impl Default for Limits {
             most_values: 4_000_000,
             body_within: Duration::from_secs(30),
             head_within: Duration::from_secs(60),
+            unread_within: Duration::from_secs(60),
             request_within: Duration::from_secs(60),
             store_within: Duration::from_secs(3_600),
             longest_wait: Duration::from_secs(60),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::code::Code;
 use crate::limits::Limits;
 use crate::state::State;
+use crate::unread::Unread;
 
 /// How long nobody is let in after the system could not: it has too many open files, and others have to close theirs.
 const AFTER_FAULT: Duration = Duration::from_millis(100);
@@ -70,7 +71,8 @@ pub async fn serve(
         match accepted {
             Ok((stream, place)) => {
                 let service = TowerToHyperService::new(router.clone());
-                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                let stream = Unread::new(stream, state.clock().clone(), limits.unread_within);
+                let connection = builder.serve_connection(stream, service);
                 let connection = graceful.watch(connection);
                 connections.spawn(async move {
                     // A client that goes away, or talks nonsense, is no news.

@@ -188,6 +188,24 @@ async fn a_head_that_drips_is_given_up() {
     world.end().await;
 }
 
+/// One who asks for more and more and reads nothing has the only place, and loses it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_answers_unread_is_cut_off() {
+    const DOCUMENT: &str = "GET /api/v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut limits = Limits::default();
+    limits.unread_within = Duration::from_millis(200);
+    limits.most_connections = 1;
+    let world = World::with(limits).await;
+    let mut greedy = Wire::open(world.address).await;
+    // More than the buffers of both sides have room for.
+    greedy.send(DOCUMENT.repeat(500)).await;
+    let mut next = Wire::open(world.address).await;
+    next.send(DOCUMENT).await;
+    assert_eq!(next.answer().await.status, 200);
+    drop((next, greedy));
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_half_closed_or_broken_off_store_nothing() {
     let world = World::start().await;
