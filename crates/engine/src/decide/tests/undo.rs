@@ -22,6 +22,17 @@ fn what_was_done_is_undone_in_reverse_order() {
 }
 
 #[test]
+fn an_undo_has_no_rounds() {
+    let mut run = Run::new(workflow([step("a"), step("b").after(["a"])]));
+    run.run("a");
+    run.break_down("b");
+    run.start("a");
+    let answer = run.answer("a", Answer::NotYet);
+    run.event(&answer);
+    assert_eq!((run.task.state(), run.state("a")), (TaskState::Undone, StepState::Undone));
+}
+
+#[test]
 fn the_order_holds_over_steps_that_have_nothing_to_undo() {
     let mut run = Run::new(workflow([
         step("a"),
