@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -120,6 +120,7 @@ fn request(
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.entry(USER_AGENT).or_insert(WHO);
+    headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
     let uri = Uri::try_from(target.base().as_str()).map_err(|why| {
         not_sent(Code::BadRequest, format_args!("the address of `{}`: {why}", target.name()))
     })?;

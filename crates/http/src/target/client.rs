@@ -87,12 +87,7 @@ impl From<hyper::Error> for Lost {
 impl Wire {
     pub(super) fn client(&self) -> Result<Client, String> {
         let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(SILENT_FOR));
-        tcp.set_keepalive_interval(Some(SILENT_FOR));
-        tcp.set_keepalive_retries(Some(ASKED));
-        #[cfg(target_os = "linux")]
-        tcp.set_tcp_user_timeout(Some(UNHEARD_FOR));
+        self.set_up(&mut tcp);
         let connector =
             InTime { connector: self.connector(tcp)?, within: self.connect_timeout, clock: Clock::system() };
         let mut pool = Pool::builder(TokioExecutor::new());
@@ -103,6 +98,17 @@ impl Wire {
             .http2_only(self.http2_prior_knowledge)
             .http2_max_header_list_size(MAX_HTTP2_HEADERS);
         Ok(Client(pool.build(connector)))
+    }
+
+    fn set_up<R>(&self, tcp: &mut HttpConnector<R>) {
+        tcp.set_nodelay(true);
+        // Of several addresses each has its part of it, and the next one is tried then.
+        tcp.set_connect_timeout(Some(self.connect_timeout));
+        tcp.set_keepalive(Some(SILENT_FOR));
+        tcp.set_keepalive_interval(Some(SILENT_FOR));
+        tcp.set_keepalive_retries(Some(ASKED));
+        #[cfg(target_os = "linux")]
+        tcp.set_tcp_user_timeout(Some(UNHEARD_FOR));
     }
 
     #[cfg(not(feature = "tls"))]
@@ -203,4 +209,73 @@ fn causes(error: &(dyn Error + 'static)) -> String {
         next = cause.source();
     }
     words
+}
+
+// Only Linux has more than one address of its own without being told.
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use std::future::{Ready, ready};
+    use std::net::{SocketAddr, TcpStream};
+
+    use hyper_util::client::legacy::connect::dns::Name;
+    use tokio::net::{TcpListener, TcpSocket};
+
+    /// A name with two addresses.
+    #[derive(Clone)]
+    struct Two([SocketAddr; 2]);
+
+    impl Service<Name> for Two {
+        type Response = std::array::IntoIter<SocketAddr, 2>;
+        type Error = std::convert::Infallible;
+        type Future = Ready<Result<Self::Response, Self::Error>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Name) -> Self::Future {
+            ready(Ok(self.0.into_iter()))
+        }
+    }
+
+    /// An address at which nobody says anything: those who wait to be let in are as many as may wait.
+    fn silent() -> (Held, SocketAddr) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+            waiting.push(stream);
+        }
+        (Held { _listener: listener, _waiting: waiting }, address)
+    }
+
+    struct Held {
+        _listener: TcpListener,
+        _waiting: Vec<TcpStream>,
+    }
+
+    #[tokio::test]
+    async fn a_silent_address_leaves_time_for_the_next_one() {
+        let (_held, dead) = silent();
+        let alive = TcpListener::bind("127.0.0.3:0").await.unwrap();
+        let wire = Wire {
+            connect_timeout: Duration::from_secs(1),
+            idle_connections: 1,
+            idle_for: Duration::from_secs(1),
+            http2_prior_knowledge: false,
+            root_certificates: Vec::new(),
+        };
+        let mut tcp = HttpConnector::new_with_resolver(Two([dead, alive.local_addr().unwrap()]));
+        wire.set_up(&mut tcp);
+        let connecting = tcp.call(Uri::from_static("http://two.test"));
+        let connected = tokio::select! {
+            connected = connecting => connected,
+            () = Clock::system().sleep(wire.connect_timeout) => panic!("the first one has taken all of the time"),
+        };
+        assert!(connected.is_ok(), "{:?}", connected.err());
+    }
 }
