@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use steadfast_engine::{Answer, Definition, Event, Step, StepId, Task, Time, decide};
@@ -211,36 +211,36 @@ fn a_copy_under_load_has_all_that_was_acknowledged_before_and_is_sound() {
         .execute_batch("CREATE TABLE mine (words TEXT); INSERT INTO mine VALUES ('my own')")
         .unwrap();
     let (stop, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(1)));
+    let acknowledged = Arc::new(Mutex::new(Vec::new()));
     let writers: Vec<_> = (0..4)
         .map(|_| {
             let (store, stop, next) = (store.clone(), Arc::clone(&stop), Arc::clone(&next));
+            let acknowledged = Arc::clone(&acknowledged);
             std::thread::spawn(move || {
-                let mut acknowledged = Vec::new();
                 while !stop.load(Ordering::SeqCst) {
-                    let number = next.fetch_add(1, Ordering::SeqCst).into();
+                    let number: u128 = next.fetch_add(1, Ordering::SeqCst).into();
                     add(&store, number);
-                    acknowledged.push(number);
+                    acknowledged.lock().unwrap().push(TaskId::from_u128(number));
                 }
-                acknowledged.len()
             })
         })
         .collect();
     while next.load(Ordering::SeqCst) < 400 {
         std::thread::yield_now();
     }
-    // Whoever writes now may have the next numbers under way; those before were acknowledged, but for four.
-    let (before, copy) = (next.load(Ordering::SeqCst), folder.path("copy.db"));
+    let (ids, copy) = (acknowledged.lock().unwrap().clone(), folder.path("copy.db"));
+    let (before, began) = (ids.len(), next.load(Ordering::SeqCst));
     let made = block_on(store.back_up(copy.clone())).unwrap();
-    assert!(next.load(Ordering::SeqCst) > before, "nobody wrote meanwhile");
+    assert!(next.load(Ordering::SeqCst) > began, "nobody wrote meanwhile");
     stop.store(true, Ordering::SeqCst);
-    let written: usize = writers.into_iter().map(|writer| writer.join().unwrap()).sum();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    let written = acknowledged.lock().unwrap().len();
     assert_eq!(made.bytes, std::fs::metadata(&copy).unwrap().len());
     assert!(left_behind(&folder).is_empty(), "{:?}", left_behind(&folder));
     let verified = verify_file(&copy).unwrap();
     assert_eq!(verified.findings, []);
     assert!(usize::try_from(verified.looked_at).unwrap() <= written);
     let restored = open(&copy);
-    let ids = (1..u128::from(before) - 4).map(TaskId::from_u128).collect();
     let read = block_on(restored.read(ids)).unwrap();
     let complete = |task: &steadfast_store::Stored| task.revision == 3;
     assert!(read.iter().all(|task| task.as_ref().is_some_and(complete)), "some of {before} are missing");
