@@ -35,7 +35,7 @@ use self::global::Global;
 use self::session::with_server;
 
 /// What one thread takes, another one gives back: a task is made by a request and ends behind the store's writer. The allocators of
-/// systems lock for that, and a server waits at those locks for a tenth of its time. See docs/decisions/2026-11-19-allocator.md.
+/// systems lock for that, and a server under load waits at those locks. See docs/decisions/2026-11-19-allocator.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

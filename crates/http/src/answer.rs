@@ -1,15 +1,13 @@
 //! What a service answers: read as a stream up to a limit, and made into a value.
 
 use http::header::CONTENT_TYPE;
-use http::response::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Bytes, Incoming};
 use serde_json::Value;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use steadfast_resilience::Classify;
-use steadfast_resilience::classify::http::with_headers;
 use steadfast_resilience::clock::Clock;
 use steadfast_runtime::Fault;
 
@@ -56,29 +54,28 @@ const FIRST_BUFFER: usize = 16 * 1024;
 
 /// An answer whose head is here, and whose body may come until it is too late.
 pub(crate) struct Answer<'l, L> {
-    head: Parts,
-    body: Incoming,
+    response: Response<Incoming>,
     late: Pin<&'l mut L>,
 }
 
 impl<'l, L: Future<Output = ()>> Answer<'l, L> {
     pub(crate) fn new(response: Response<Incoming>, late: Pin<&'l mut L>) -> Self {
-        let (head, body) = response.into_parts();
-        Self { head, body, late }
+        Self { response, late }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        self.head.status
+        self.response.status()
     }
 
     /// How many bytes the body has, where the head says so.
     fn named(&self) -> u64 {
-        self.body.size_hint().exact().unwrap_or_default()
+        self.response.body().size_hint().exact().unwrap_or_default()
     }
 
     /// The next bytes of the body; `None` behind the last.
     async fn chunk(&mut self) -> Result<Option<Bytes>, Lost> {
-        let Self { body, late, .. } = self;
+        let Self { response, late } = self;
+        let body = response.body_mut();
         let data = async {
             loop {
                 match body.frame().await {
@@ -108,8 +105,8 @@ pub(crate) async fn expected<L: Future<Output = ()>>(
 ) -> Result<Reply, Fault> {
     let status = answer.status().as_u16();
     let body = whole_body(call, &mut answer, most).await?;
-    let headers = kept(&answer.head.headers, scrub);
-    let kind = answer.head.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let headers = kept(answer.response.headers(), scrub);
+    let kind = answer.response.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     let kind = scrub.text(String::from_utf8_lossy(kind));
     let body = value_of(&kind, &body).map_err(|why| {
         let service = &call.service;
@@ -131,7 +128,7 @@ pub(crate) async fn unexpected<L: Future<Output = ()>>(
     let (service, status) = (&call.service, answer.status());
     let code = status.as_u16();
     if status.is_redirection()
-        && let Some(location) = answer.head.headers.get("location")
+        && let Some(location) = answer.response.headers().get("location")
     {
         let to = scrub.text(String::from_utf8_lossy(location.as_bytes()));
         let words = format!(
@@ -141,10 +138,7 @@ pub(crate) async fn unexpected<L: Future<Output = ()>>(
         );
         return no_use(REDIRECTED, code, Code::Redirected, words);
     }
-    let verdict = match status.classify() {
-        plain if plain.is_success() => plain,
-        _ => with_headers(status, &answer.head.headers, wall()),
-    };
+    let verdict = answer.response.classify();
     let said = error_words(call, &mut answer, scrub, clock).await;
     if verdict.is_success() {
         let words = format!("`{service}` answered {status}, expected was {}{said}", call.expect);
@@ -289,12 +283,6 @@ fn value_of(kind: &str, body: &[u8]) -> Result<Value, String> {
         return Err(format!("it has more than {MAX_VALUES} values; have it answer with less"));
     }
     serde_json::from_slice(json).map_err(|error| format!("it says that it is JSON, and is not: {error}"))
-}
-
-/// The date and time of day, which `Retry-After` may name.
-fn wall() -> SystemTime {
-    #[expect(clippy::disallowed_methods, reason = "a service says when by the clock on the wall")]
-    SystemTime::now()
 }
 
 /// How many values a JSON text has at most: each but the first comes after a comma, a colon or an opening bracket.
