@@ -22,9 +22,11 @@ pub(crate) enum Config {
     ///   steadfast config check /etc/steadfast/steadfast.toml
     #[command(verbatim_doc_comment)]
     Check {
-        /// The settings
-        #[arg(default_value = "steadfast.toml")]
-        file: PathBuf,
+        /// The settings [default: steadfast.toml]
+        file: Option<PathBuf>,
+        /// The same, as `serve` has it
+        #[arg(long, short, value_name = "FILE", env = "STEADFAST_CONFIG", conflicts_with = "file")]
+        config: Option<PathBuf>,
     },
     /// Print the JSON Schema of the settings, for editors
     ///
@@ -37,7 +39,8 @@ pub(crate) enum Config {
 pub(crate) fn run(command: Config, global: &Global) -> Result<ExitCode> {
     let out = Out::new(global);
     match command {
-        Config::Check { file } => {
+        Config::Check { file, config } => {
+            let file = file.or(config).unwrap_or_else(|| PathBuf::from(serve::FILE));
             let config = serve::read(Some(&file), Vec::new())?;
             let workflows = steadfast_server::check(config).map_err(|words| anyhow::anyhow!("{words}"))?;
             let answer = json!({ "file": file, "ok": true, "workflows": workflows });

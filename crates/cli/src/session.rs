@@ -107,28 +107,35 @@ impl Session {
             && part.chars().all(|letter| letter.is_ascii_hexdigit() || letter == '-');
         if !is_part {
             let words = format!(
-                "`{text}` is no id of a task: give the whole id, or at least its first {LEAST_OF_AN_ID} characters"
+                "`{text}` is no id of a task: give the whole id, or at least {LEAST_OF_AN_ID} characters of its beginning or end"
             );
             return Err(BadLine(words).into());
         }
-        let found = self.ids_beginning_with(&part).await?;
+        let found = self.ids_with(&part).await?;
         match &found[..] {
             [id] => Ok(id.clone()),
-            [] => bail!("there is no task whose id begins with `{part}`: `steadfast task list` shows ids"),
+            [] => bail!(
+                "there is no task whose id begins or ends with `{part}`: `steadfast task list` shows ids"
+            ),
             several => {
                 let shown: Vec<_> = several.iter().take(SHOWN_OF_SEVERAL).map(String::as_str).collect();
                 let more = if several.len() > shown.len() { " and others" } else { "" };
-                bail!("several tasks have an id that begins with `{part}`: {}{more}", shown.join(", "))
+                bail!(
+                    "several tasks have an id that begins or ends with `{part}`: {}{more}",
+                    shown.join(", ")
+                )
             }
         }
     }
 
-    async fn ids_beginning_with(&self, part: &str) -> Result<Vec<String>> {
+    /// Ids that begin or end with it. Tasks that are submitted within a minute begin alike, and end each in its own way.
+    async fn ids_with(&self, part: &str) -> Result<Vec<String>> {
         let filter = Filter { text: Some(part.to_owned()), ..Filter::default() };
         let (mut paging, mut found) = (Paging::default(), Vec::new());
         for _ in 0..PAGES_FOR_AN_ID {
             let page = self.answer(self.client.tasks(&filter, &paging)).await?;
-            found.extend(page.tasks.into_iter().map(|task| task.id).filter(|id| id.starts_with(part)));
+            let ids = page.tasks.into_iter().map(|task| task.id);
+            found.extend(ids.filter(|id| id.starts_with(part) || id.ends_with(part)));
             match page.cursor {
                 Some(cursor) if found.len() <= SHOWN_OF_SEVERAL => paging.cursor = Some(cursor),
                 _ => return Ok(found),

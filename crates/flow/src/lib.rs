@@ -54,6 +54,7 @@ pub use call::{Agent, Call, Calling, Expect, Reply};
 pub use code::Code;
 pub use error::{Complaint, Error};
 pub use file::FlowFile;
+pub use request::is_json_kind;
 pub use schema::{json_schema, reference};
 pub use steadfast_form::{Format, Place};
 pub use world::World;

@@ -100,6 +100,16 @@ impl Request {
     }
 }
 
+/// Whether a content type is JSON, or says that it is written in it: `application/problem+json`.
+#[must_use]
+pub fn is_json_kind(kind: &str) -> bool {
+    const BEHIND: &str = "+json";
+    let kind = kind.split(';').next().unwrap_or_default().trim().as_bytes();
+    let ends = kind.len() >= BEHIND.len()
+        && kind[kind.len() - BEHIND.len()..].eq_ignore_ascii_case(BEHIND.as_bytes());
+    ends || [&b"application/json"[..], b"text/json"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
 /// Whether a text may be the value of a header: no control characters, so that no value adds a header.
 pub(crate) fn is_header_value(value: &str) -> bool {
     !value.chars().any(|letter| letter.is_control() && letter != '\t')

@@ -17,7 +17,7 @@ use crate::fault::{
 };
 use crate::secret::Scrub;
 use crate::target::Lost;
-use steadfast_flow::{Call, Reply};
+use steadfast_flow::{Call, Reply, is_json_kind};
 
 /// The headers of an answer that go into a [`Reply`]: what a later step can make something of. The others are the business
 /// of the connection, or of caches and browsers.
@@ -253,21 +253,12 @@ fn kept(headers: &HeaderMap, scrub: &Scrub) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether a content type is JSON, or says that it is written in it: `application/problem+json`.
-pub(crate) fn is_json(kind: &str) -> bool {
-    const BEHIND: &str = "+json";
-    let kind = kind.split(';').next().unwrap_or_default().trim().as_bytes();
-    let ends = kind.len() >= BEHIND.len()
-        && kind[kind.len() - BEHIND.len()..].eq_ignore_ascii_case(BEHIND.as_bytes());
-    ends || [&b"application/json"[..], b"text/json"].iter().any(|known| kind.eq_ignore_ascii_case(known))
-}
-
 /// A body as a value, or why it is none.
 fn value_of(kind: &str, body: &[u8]) -> Result<Value, String> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    if !is_json(kind) {
+    if !is_json_kind(kind) {
         let text = std::str::from_utf8(body).map(Value::from);
         return text.map_err(|_| {
             let (size, kind) = (body.len(), shortened(kind, MOST_WORDS / 4));

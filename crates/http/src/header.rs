@@ -4,12 +4,11 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use steadfast_runtime::Fault;
 
-use crate::answer::is_json;
 use crate::error::Code;
 use crate::fault::{MOST_NAME, not_sent, shortened};
 use crate::secret::{Author, REFERENCE, Vault};
 use crate::target::Ready;
-use steadfast_flow::Call;
+use steadfast_flow::{Call, is_json_kind};
 
 /// The most bytes of names and values that a service and a step may send together: what common servers take (nginx 32 KiB,
 /// Apache and Node.js 8 to 16 KiB for all), with ours beside it.
@@ -92,7 +91,7 @@ fn value_of(name: &HeaderName, value: &str) -> Result<HeaderValue, String> {
         // Without the value: it may be a secret's.
         format!("the value of header `{name}` has a line break or another control character: take it out")
     })?;
-    if *name == CONTENT_TYPE && !is_json(value) {
+    if *name == CONTENT_TYPE && !is_json_kind(value) {
         return Err(format!(
             "bodies are JSON: header `{name}` must be `application/json` or end with `+json`"
         ));

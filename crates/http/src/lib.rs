@@ -82,8 +82,6 @@ pub use secret::{
     Secret, Secrets, is_secret_name,
 };
 pub use steadfast_flow::{Agent, Call, Calling, Expect, Reply};
-#[cfg(feature = "tls")]
-pub use target::install_crypto;
 pub use target::{DEFAULT_MAX_REQUEST, DEFAULT_MAX_RESPONSE, MAX_BODY, Target};
 
 /// The examples of the guide run as tests of this crate.

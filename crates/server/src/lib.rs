@@ -38,7 +38,7 @@ pub use self::metrics::install_metrics;
 #[cfg(feature = "otel")]
 pub use self::metrics::install_metrics_beside;
 pub use api::router;
-pub use check::check;
+pub use check::{check, check_files};
 pub use code::Code;
 pub use config::{
     AlertsConfig, Config, ConfigError, Limits as ConfigLimits, Log, ServiceConfig, WebhookConfig, variables,

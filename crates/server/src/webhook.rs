@@ -79,7 +79,10 @@ impl WebhookConfig {
 
 fn targets(config: &Config) -> Vec<(String, Target)> {
     let target = |webhook: &WebhookConfig| {
-        let target = Target::new(&webhook.url).max_response(READ);
+        let mut target = Target::new(&webhook.url).max_response(READ);
+        if let Some(pem) = &webhook.root_certificates {
+            target = target.root_certificates(pem.as_str());
+        }
         webhook.headers.iter().fold(target, |target, (name, value)| target.header(name, value))
     };
     config.alerts.webhooks.iter().map(|(name, webhook)| (name.clone(), target(webhook))).collect()

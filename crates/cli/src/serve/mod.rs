@@ -14,7 +14,7 @@ use crate::talk;
 use telemetry::Telemetry;
 
 /// The settings that are used where nothing is said, if they are there.
-const FILE: &str = "steadfast.toml";
+pub(crate) const FILE: &str = "steadfast.toml";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

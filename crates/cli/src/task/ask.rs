@@ -19,45 +19,45 @@ pub(crate) enum Ask {
     /// Make a step again: anew if it has failed, at once if it waits for its next attempt
     ///
     /// Examples:
-    ///   steadfast task retry 0192f3a0 charge --because "the account is open now, ticket 311"
-    ///   steadfast task retry 0192f3a0 charge --input @mended.json --because "the address was wrong"
+    ///   steadfast task retry 456789ab charge --because "the account is open now, ticket 311"
+    ///   steadfast task retry 456789ab charge --input @mended.json --because "the address was wrong"
     #[command(verbatim_doc_comment)]
     Retry(Retry),
     /// Do without a step: what comes after it goes on
     ///
     /// Examples:
-    ///   steadfast task skip 0192f3a0 charge --output '{"receipt": 7}' --happened --because "paid in cash"
+    ///   steadfast task skip 456789ab charge --output '{"receipt": 7}' --happened --because "paid in cash"
     #[command(verbatim_doc_comment)]
     Skip(Skip),
     /// Hold a task: nothing of it begins until it is resumed, and its deadline stands still
     ///
     /// Examples:
-    ///   steadfast task pause 0192f3a0 --because "the customer calls back"
+    ///   steadfast task pause 456789ab --because "the customer calls back"
     #[command(verbatim_doc_comment)]
     Pause(Whole),
     /// Let a task go on that is paused, or has failed
     ///
     /// Examples:
-    ///   steadfast task resume 0192f3a0 --because "the bank is back"
+    ///   steadfast task resume 456789ab --because "the bank is back"
     #[command(verbatim_doc_comment)]
     Resume(Whole),
     /// Undo a task that has not ended
     ///
     /// Examples:
-    ///   steadfast task cancel 0192f3a0 --because "the customer has changed her mind"
+    ///   steadfast task cancel 456789ab --because "the customer has changed her mind"
     #[command(verbatim_doc_comment)]
     Cancel(Whole),
     /// Undo a task, also one that has completed or failed
     ///
     /// Examples:
-    ///   steadfast task undo 0192f3a0 --because "delivered to the wrong house"
+    ///   steadfast task undo 456789ab --because "delivered to the wrong house"
     #[command(verbatim_doc_comment)]
     Undo(Whole),
     /// Give a task another deadline, or none
     ///
     /// Examples:
-    ///   steadfast task deadline 0192f3a0 --in 2h --because "the bank is slow today"
-    ///   steadfast task deadline 0192f3a0 --none --because "it takes as long as it takes"
+    ///   steadfast task deadline 456789ab --in 2h --because "the bank is slow today"
+    ///   steadfast task deadline 456789ab --none --because "it takes as long as it takes"
     #[command(verbatim_doc_comment)]
     Deadline(Deadline),
     /// Try the undo of a step again that could not be made
@@ -75,7 +75,7 @@ pub(crate) enum Ask {
     /// Give a task labels, or take some away
     ///
     /// Examples:
-    ///   steadfast task label 0192f3a0 case=311 --remove new --because "we look into it"
+    ///   steadfast task label 456789ab case=311 --remove new --because "we look into it"
     #[command(verbatim_doc_comment)]
     Label(Label),
 }
@@ -83,7 +83,7 @@ pub(crate) enum Ask {
 /// Of which task, why, and under which id.
 #[derive(clap::Args)]
 pub(crate) struct Whole {
-    /// The id of the task, or the beginning of it
+    /// The id of the task, or the beginning or the end of it
     id: String,
     #[command(flatten)]
     why: Why,
@@ -108,7 +108,7 @@ impl Why {
 
 #[derive(clap::Args)]
 pub(crate) struct OfStep {
-    /// The id of the task, or the beginning of it
+    /// The id of the task, or the beginning or the end of it
     id: String,
     /// Which step
     step: String,

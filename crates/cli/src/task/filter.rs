@@ -5,11 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use steadfast_client::wire::filter::Filter;
 use steadfast_client::wire::state::TaskState;
-use steadfast_form::duration;
+use steadfast_form::{duration, hint};
 
 use crate::payload::label;
 use crate::session::Session;
-use crate::show::time;
+use crate::show::{plain, time};
 
 /// Tasks for which all of this is so. What is not said does not matter.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -54,6 +54,25 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
+    /// What the server does not know of what is asked for: the reason why nothing is found.
+    pub(crate) async fn unknown(&self, session: &Session) -> Result<Option<String>> {
+        if let Some(name) = &self.workflow {
+            let known = session.answer(session.client.workflows()).await?.workflows;
+            let known: Vec<_> = known.iter().map(|workflow| workflow.name.as_str()).collect();
+            if !known.contains(&name.as_str()) {
+                return Ok(Some(nobody("workflow", name, &known)));
+            }
+        }
+        if let Some(name) = self.service.as_ref().or(self.parked_on.as_ref()) {
+            let known = session.answer(session.client.services()).await?.services;
+            let known: Vec<_> = known.iter().map(|service| service.name.as_str()).collect();
+            if !known.contains(&name.as_str()) {
+                return Ok(Some(nobody("service", name, &known)));
+            }
+        }
+        Ok(None)
+    }
+
     /// As it goes over the wire.
     pub(crate) async fn read(&self, session: &Session) -> Result<Filter> {
         let parent = match &self.parent {
@@ -76,4 +95,8 @@ impl Filters {
             parent,
         })
     }
+}
+
+fn nobody(what: &str, name: &str, known: &[&str]) -> String {
+    format!("there is no {what} `{}`: {}", plain(name), hint(name, known.iter().copied()))
 }

@@ -19,7 +19,7 @@ use crate::talk;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
     /// Only what is new: not what has happened before
     #[arg(long)]

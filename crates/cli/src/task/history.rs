@@ -15,7 +15,7 @@ const MOST: i64 = 10_000;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
     /// Only what came behind this revision
     #[arg(long, value_name = "REVISION")]

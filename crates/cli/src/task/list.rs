@@ -70,12 +70,19 @@ pub(crate) async fn run(args: &Args, session: &Session) -> Result<()> {
             Ok((page.tasks, page.cursor))
         })
         .await?;
+    if tasks.is_empty()
+        && !session.out.json
+        && let Some(unknown) = args.filters.unknown(session).await?
+    {
+        talk::line(&unknown);
+        return Ok(());
+    }
     print(&Tasks { tasks, cursor }, session, "no task is like that")
 }
 
 #[derive(clap::Args)]
 pub(crate) struct ChildrenArgs {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
     #[command(flatten)]
     page: Page,

@@ -43,13 +43,13 @@ pub(crate) enum Task {
     ///
     /// Examples:
     ///   steadfast task show 0192f3a0-5b1c-7d2e-8f00-0123456789ab
-    ///   steadfast task show 0192f3a0 --full
+    ///   steadfast task show 456789ab --full
     #[command(verbatim_doc_comment)]
     Show(show::Args),
     /// Say why a task does not move, or how it has ended
     ///
     /// Examples:
-    ///   steadfast task why 0192f3a0
+    ///   steadfast task why 456789ab
     #[command(verbatim_doc_comment)]
     Why(show::WhyArgs),
     /// See what happens to a task, as it happens, until it ends
@@ -58,28 +58,28 @@ pub(crate) enum Task {
     /// is a line.
     ///
     /// Examples:
-    ///   steadfast task watch 0192f3a0
-    ///   steadfast task watch 0192f3a0 --new --json
+    ///   steadfast task watch 456789ab
+    ///   steadfast task watch 456789ab --new --json
     #[command(verbatim_doc_comment)]
     Watch(follow::Args),
     /// Show all that has happened to a task
     ///
     /// Examples:
-    ///   steadfast task history 0192f3a0
-    ///   steadfast task history 0192f3a0 --after 12 --limit 50
+    ///   steadfast task history 456789ab
+    ///   steadfast task history 456789ab --after 12 --limit 50
     #[command(verbatim_doc_comment)]
     History(history::Args),
     /// List the tasks that a task has asked for
     ///
     /// Examples:
-    ///   steadfast task children 0192f3a0
+    ///   steadfast task children 456789ab
     #[command(verbatim_doc_comment)]
     Children(list::ChildrenArgs),
     /// Send a signal to a task
     ///
     /// Examples:
-    ///   steadfast task signal 0192f3a0 approval --says '{"by": "ana"}'
-    ///   steadfast task signal 0192f3a0 paid --id mail-311
+    ///   steadfast task signal 456789ab approval --says '{"by": "ana"}'
+    ///   steadfast task signal 456789ab paid --id mail-311
     #[command(verbatim_doc_comment)]
     Signal(signal::Args),
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use steadfast_client::wire::state::StepState;
 use steadfast_client::wire::step::Step;
 use steadfast_client::wire::task::{Paused, Task};
 use steadfast_client::wire::why::{Held, Why};
@@ -12,7 +13,7 @@ use crate::show::{self, Fields, Out, Table, time};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
     /// Show values as a whole, however long they are
     #[arg(long)]
@@ -70,8 +71,17 @@ fn held(paused: &Paused, out: &Out) -> String {
 }
 
 fn steps(task: &Task, out: &Out) -> Table {
-    let mut table =
-        Table::new(["STEP", "STATE", "UNDO", "ATTEMPT", "CALLS", "FAILURES", "ITEMS", "UNTIL", "NOTE"]);
+    let mut table = Table::new([
+        "STEP",
+        "STATE",
+        "UNDO",
+        "ATTEMPT",
+        "FAILURES",
+        "FAILED CALLS",
+        "ITEMS",
+        "UNTIL",
+        "NOTE",
+    ]);
     for step in &task.steps {
         let until = step.complete_by.as_ref().or(step.not_before.as_ref());
         let undo = if step.undo.as_str() == "none" { "" } else { step.undo.as_str() };
@@ -81,8 +91,8 @@ fn steps(task: &Task, out: &Out) -> Table {
             step.state.to_string(),
             undo.to_owned(),
             or_none(step.attempt),
-            or_none(step.calls),
             or_none(step.failures),
+            or_none(step.calls),
             step.items.map(|items| format!("{}/{}", items.done, items.count)).unwrap_or_default(),
             out.wall.or_none(until),
             note(step),
@@ -98,7 +108,11 @@ fn note(step: &Step) -> String {
     let items = step.items.filter(|items| items.failed + items.stuck > 0);
     let items =
         items.map(|items| format!("{} items failed, {} stuck in their undo", items.failed, items.stuck));
-    let all = [blocked, doubt, progress, items, step.last_failure.clone()];
+    // It has gone well since.
+    let is_over = matches!(step.state, StepState::Completed | StepState::Undone);
+    let before = if is_over { "before it went well: " } else { "" };
+    let failure = step.last_failure.as_ref().map(|failure| format!("{before}{failure}"));
+    let all = [blocked, doubt, progress, items, failure];
     all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -131,7 +145,7 @@ fn outputs(task: &Task, full: bool) -> String {
 
 #[derive(clap::Args)]
 pub(crate) struct WhyArgs {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
 }
 

@@ -10,7 +10,7 @@ use crate::session::Session;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Its id, or the beginning of it
+    /// Its id, or the beginning or the end of it
     id: String,
     /// The name of the signal: a step waits for one of this name, or will
     name: String,

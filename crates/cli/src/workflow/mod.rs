@@ -18,11 +18,12 @@ use crate::show::Table;
 pub(crate) enum Workflow {
     /// Check workflow files without a server: everything that is wrong with them
     ///
-    /// Ends with 1 when a file is refused. Whether the services exist is known to the server:
-    /// `steadfast workflow apply --dry-run` asks it.
+    /// Ends with 1 when a file is refused. Whether the services exist is in a server's settings: give them with
+    /// --config, or ask a server that runs with `steadfast workflow apply --dry-run`.
     ///
     /// Examples:
     ///   steadfast workflow check workflows/*.yaml
+    ///   steadfast workflow check --config steadfast.toml place-order.yaml
     ///   steadfast workflow check --json place-order.yaml
     #[command(verbatim_doc_comment)]
     Check(check::Args),

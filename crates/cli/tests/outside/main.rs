@@ -6,9 +6,13 @@
 mod chance;
 mod crowd;
 mod killed;
+#[cfg(feature = "otel")]
+mod otel;
 mod secret;
 mod serving;
 mod stopped;
+mod tls;
 mod town;
+mod webhook;
 mod wire;
 mod wrong;

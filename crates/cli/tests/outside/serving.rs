@@ -107,11 +107,17 @@ impl Serving {
     }
 
     /// Ends it as a crash would: SIGKILL. It must have lived until then.
-    pub(crate) fn kill(mut self) {
+    pub(crate) fn kill(self) {
+        self.killed();
+    }
+
+    /// The same; all that it said.
+    pub(crate) fn killed(mut self) -> String {
         assert!(self.process.try_wait().unwrap().is_none(), "it had ended: {}", self.said());
         self.process.kill().unwrap();
-        let status = self.process.wait().unwrap();
-        assert_eq!(status.code(), None, "a signal ends it");
+        let (status, said) = self.ended();
+        assert_eq!(status, None, "a signal ends it");
+        said
     }
 
     /// Asks it to stop: SIGTERM.

@@ -7,14 +7,11 @@ mod bulk;
 mod callback;
 mod door;
 mod house;
-#[cfg(feature = "otel")]
-mod otel;
 mod raw;
 mod serve;
 mod snapshot;
 mod submit;
 mod task;
 mod town;
-mod webhook;
 mod workflow;
 mod world;

@@ -138,7 +138,7 @@ fn settings_that_make_no_sense_are_refused_with_their_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("steadfast.toml");
     std::fs::write(&file, "listn = \"127.0.0.1:0\"\n").unwrap();
-    for args in [["serve", "--config"], ["config", "check"]] {
+    for args in [&["serve", "--config"][..], &["config", "check"], &["config", "check", "--config"]] {
         let refused = Command::new(BINARY).args(args).arg(&file).output().unwrap();
         let words = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(1), "{words}");

@@ -21,6 +21,12 @@ fn tasks_are_listed_with_why_they_do_not_move() {
     let labelled = world.run(&["task", "list", "--label", "team=shop", "--key", "a", "--json"]).json();
     assert_eq!(labelled["tasks"].as_array().unwrap().len(), 1, "{labelled}");
     world.run(&["task", "list", "--workflow", "parent"]).badly(0, "no task is like that");
+    world
+        .run(&["task", "list", "--workflow", "charg"])
+        .badly(0, "there is no workflow `charg`: did you mean `charge`?");
+    world
+        .run(&["task", "list", "--parked-on", "inventry"])
+        .badly(0, "there is no service `inventry`: did you mean");
     let none = world.run(&["task", "list", "--older-than", "1h", "--reason", "x", "--text", "y", "--json"]);
     assert_eq!(none.json(), json!({ "tasks": [] }));
 }
@@ -72,9 +78,10 @@ fn an_id_can_be_shortened_as_long_as_it_means_one_task() {
     // Tasks of the same moments begin alike.
     let other = world.task("charge", Value::Null, TaskState::Failed);
     assert_eq!(id[..6], other[..6]);
-    world.run(&["task", "why", &id[..6]]).badly(1, "several tasks have an id that begins with");
-    world.run(&["task", "why", "ffff"]).badly(1, "there is no task whose id begins with `ffff`");
-    world.run(&["task", "why", "abc"]).badly(2, "at least its first 4 characters");
+    assert!(world.run(&["task", "show", &id[id.len() - 8..]]).well().contains(&id));
+    world.run(&["task", "why", &id[..6]]).badly(1, "several tasks have an id that begins or ends with");
+    world.run(&["task", "why", "ffff"]).badly(1, "there is no task whose id begins or ends with `ffff`");
+    world.run(&["task", "why", "abc"]).badly(2, "at least 4 characters of its beginning or end");
     world.run(&["task", "why", "order-7"]).badly(2, "is no id of a task");
     world.run(&["task", "show", "0192f3a0-5b1c-7d2e-8f00-0123456789ab"]).badly(1, "[SF408]");
 }

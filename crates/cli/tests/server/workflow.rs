@@ -30,7 +30,8 @@ fn files_are_checked_without_a_server() {
     let (_folder, good) = file("greet.yaml", GOOD);
     let good = good.to_str().unwrap();
     let ran = alone(&["workflow", "check", good]);
-    assert_eq!(ran.well(), format!("{good}: ok, workflow `greet`\n"));
+    let services = "whether there are its services (`inventory`) is checked with --config";
+    assert_eq!(ran.well(), format!("{good}: ok, workflow `greet`; {services}\n"));
     assert_eq!(alone(&["workflow", "check", "--json", good]).well(), "");
 
     let (_folder, bad) = file("bad.yaml", &GOOD.replace("service:", "servce:").replace("POST", "SHOUT"));
@@ -51,6 +52,40 @@ fn files_are_checked_without_a_server() {
     );
     let ran = alone(&["workflow", "check", "no/such/file.yaml"]);
     assert!(ran.code == Some(1) && ran.out.contains("there is no such file"), "{ran:?}");
+}
+
+/// W10: also whether the settings have what they name.
+#[test]
+fn files_are_checked_with_the_settings_of_a_server() {
+    let (folder, good) = file("greet.yaml", GOOD);
+    let asks = GOOD.replace("greet", "ask").replace("inventory", "inventry");
+    let parent = "workflow: parent\nsteps:\n  greet: { child: greet }\n  other: { child: none }\n";
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, text) in [
+        ("ask.yaml", &*asks),
+        ("parent.yaml", parent),
+        ("steadfast.toml", "workflows = \"there\"\n[service.inventory]\nurl = \"http://127.0.0.1:1\"\n"),
+    ] {
+        std::fs::write(path(name), text).unwrap();
+    }
+    std::fs::create_dir(path("there")).unwrap();
+    std::fs::write(path("there/none.yaml"), "workflow: [").unwrap();
+    let (good, config) = (good.to_str().unwrap(), path("steadfast.toml"));
+    let check = |files: &[&str]| alone(&[&["workflow", "check", "--config", &config], files].concat());
+    assert_eq!(check(&[good]).well(), format!("{good}: ok, workflow `greet`\n"));
+    let (asks, parent) = (path("ask.yaml"), path("parent.yaml"));
+    let ran = check(&[&asks, good, &parent]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for part in [
+        &*format!(
+            "{asks}:4:14: steps.hello.service: there is no service `inventry`: did you mean `inventory`?"
+        ),
+        &*format!("{good}: ok, workflow `greet`\n"),
+        &*format!("{parent}:4:19: steps.other.child: there is no workflow `none`"),
+    ] {
+        assert!(ran.out.contains(part), "{part} is not in {ran:?}");
+    }
+    alone(&["workflow", "check", "--config", "no.toml", good]).badly(1, "there is no such file");
 }
 
 #[test]

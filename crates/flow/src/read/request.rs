@@ -8,14 +8,13 @@ use super::Reader;
 use crate::call::Expect;
 use crate::code::Code;
 use crate::expression::names::{Names, Reads};
-use crate::request::{Request, dot_segment, is_header_value};
+use crate::request::{Request, dot_segment, is_header_value, is_json_kind};
 use crate::template::{Part, SECRET, Text};
 
 /// Headers that the agent sends, and no file.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 11] = [
     "connection",
     "content-length",
-    "content-type",
     "expect",
     "host",
     "idempotency-key",
@@ -44,7 +43,7 @@ impl Reader {
             let key = join(&join(key, "headers"), &name.name);
             self.header(&name.name, name.at, &key);
             if let Some(value) = self.text(node, &key, names) {
-                self.plain_header(&value, node.at, &key);
+                self.plain_header(&name.name, &value, node.at, &key);
                 headers.push((name.name.clone(), value));
             }
         }
@@ -121,10 +120,18 @@ impl Reader {
         self.complain(at, key, Code::BadRequest, message);
     }
 
-    fn plain_header(&mut self, value: &Text, at: Place, key: &str) {
+    /// What can be told of a value before its expressions have theirs.
+    fn plain_header(&mut self, name: &str, value: &Text, at: Place, key: &str) {
         let bad = |part: &Part| matches!(part, Part::Plain(plain) if !is_header_value(plain));
         if value.parts.iter().any(bad) {
             let message = "a header's value has no line breaks or other control characters";
+            self.complain(at, key, Code::BadRequest, message);
+        }
+        if let [Part::Plain(kind)] = &*value.parts
+            && name.eq_ignore_ascii_case("content-type")
+            && !is_json_kind(kind)
+        {
+            let message = "bodies are JSON: write `application/json`, or what ends with `+json`";
             self.complain(at, key, Code::BadRequest, message);
         }
     }

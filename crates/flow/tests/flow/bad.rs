@@ -97,6 +97,7 @@ fn a_mistake_is_named_with_its_place_and_what_to_do() {
         (request("path: /, query: { k: 'secret://x' }"), "a secret does not belong into a path or a query"),
         (request("path: /, headers: { 'X Y': a }"), "steps.a.request.headers.X Y: `X Y` is no name of a header (SF510)"),
         (request("path: /, headers: { Host: a }"), "`host` is sent by the agent: remove it (SF510)"),
+        (request("path: /, headers: { Content-Type: text/xml }"), "bodies are JSON: write `application/json`"),
         (request("path: /, headers: { steadfast-task: a }"), "`steadfast-task` is sent by the agent"),
         (request("path: /, headers: { X-A: \"a\\nb\" }"), "a header's value has no line breaks or other control characters (SF510)"),
         (request("path: /, headers: { X-A: 'secret://${input.name}' }"), "the name behind `secret://` must not come out of an expression: write it out (SF518)"),

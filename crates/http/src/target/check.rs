@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Client, MAX_BODY, Ready, Target};
+use super::{MAX_BODY, Ready, Target};
 use crate::error::{Code, Problem};
 use crate::header::check_header;
 use crate::secret::{is_secret_name, names_in};
@@ -15,22 +15,27 @@ const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// The most unused connections: more than that many a machine has ports for beside others.
 const MOST_IDLE: usize = 10_000;
 
-/// A target that can be called, or all that is wrong with it.
-pub(super) fn check(name: &str, target: Target, client: Option<Client>) -> Result<Ready, Vec<Problem>> {
+/// A target that can be called, or all that is wrong with it. `before` is what this one takes the place of.
+pub(super) fn check(
+    name: &str,
+    mut target: Target,
+    before: Option<&Arc<Ready>>,
+) -> Result<Ready, Vec<Problem>> {
     let mut found = Found { service: name, problems: Vec::new() };
     let base = found.base(&target.base_url);
+    target.wire.tls = base.as_ref().is_some_and(|base| base.scheme() == "https");
     found.headers(&target);
     found.limits(&target);
-    let client = client.or_else(|| {
-        let made = target.wire.client();
-        made.map_err(|why| found.add("connection", why)).ok()
-    });
-    match (base, client) {
-        (Some(base), Some(client)) if found.problems.is_empty() => {
-            Ok(Ready { name: Arc::from(name), base, target, client })
-        }
-        _ => Err(found.problems),
-    }
+    found.certificates(&target, base.as_ref());
+    let Some(base) = base.filter(|_| found.problems.is_empty()) else { return Err(found.problems) };
+    let client = match before.and_then(|before| before.client_for(&target)) {
+        Some(client) => client,
+        None => target.wire.client().map_err(|why| {
+            found.add("connection", why);
+            std::mem::take(&mut found.problems)
+        })?,
+    };
+    Ok(Ready { name: Arc::from(name), base, target, client })
 }
 
 /// One name for two services.
@@ -68,14 +73,10 @@ impl Found<'_> {
         };
         match url.scheme() {
             "http" => {}
-            "https" if cfg!(feature = "tls") => {}
-            "https" => self.add_as(
-                Code::NoTls,
-                "base_url",
-                "this program was built without TLS: build it with the feature `tls` of `steadfast-http`, or use `http://`"
-                    .to_owned(),
-            ),
-            other => self.add("base_url", format!("`{other}://` cannot be called: use `http://` or `https://`")),
+            "https" => self.tls(cfg!(feature = "tls")),
+            other => {
+                self.add("base_url", format!("`{other}://` cannot be called: use `http://` or `https://`"));
+            }
         }
         if !url.username().is_empty() || url.password().is_some() {
             let words = "it has a user or password in it, which would be logged: send them in a header, such as \
@@ -126,10 +127,27 @@ impl Found<'_> {
                 format!("{} are too many: give at most {MOST_IDLE}", wire.idle_connections),
             );
         }
-        if !wire.root_certificates.is_empty() && cfg!(not(feature = "tls")) {
-            let words =
-                "this program was built without TLS: build it with the feature `tls` of `steadfast-http`";
-            self.add_as(Code::NoTls, "root_certificates", words.to_owned());
+    }
+
+    /// Whether this program can speak it.
+    fn tls(&mut self, can: bool) {
+        if !can {
+            let words = "this program was built without TLS: build it with the feature `tls` of `steadfast-http`, or use `http://`";
+            self.add_as(Code::NoTls, "base_url", words.to_owned());
+        }
+    }
+
+    /// Certificates are of use where TLS is spoken, and must be some.
+    fn certificates(&mut self, target: &Target, base: Option<&Url>) {
+        let pem = &target.wire.root_certificates;
+        let Some(base) = base.filter(|_| !pem.is_empty()) else { return };
+        if base.scheme() == "http" {
+            let words = "nothing is encrypted with `http://`, so there is nothing to trust: use `https://`, or take this out";
+            self.add("root_certificates", words);
+        }
+        #[cfg(feature = "tls")]
+        if let Err(why) = super::trust::certificates(pem) {
+            self.add("root_certificates", why);
         }
     }
 }
@@ -173,13 +191,24 @@ mod tests {
     }
 
     #[test]
-    #[cfg(not(feature = "tls"))]
     fn https_without_tls_is_refused_with_what_to_do() {
-        one(
-            Target::new("https://payments"),
-            "build it with the feature `tls` of `steadfast-http`, or use `http://` [SF521]",
+        let mut found = Found { service: "pay", problems: Vec::new() };
+        found.tls(true);
+        assert!(found.problems.is_empty());
+        found.tls(false);
+        let told = found.problems[0].to_string();
+        assert!(
+            told.ends_with("build it with the feature `tls` of `steadfast-http`, or use `http://` [SF521]"),
+            "{told}"
         );
-        one(Target::new("http://payments").root_certificates("x"), "[SF521]");
+        let of = |url| problems(Target::new(url)).concat().contains("SF521");
+        assert_eq!((of("https://payments"), of("http://payments")), (cfg!(not(feature = "tls")), false));
+    }
+
+    #[test]
+    fn certificates_without_tls_are_refused() {
+        let found = problems(Target::new("http://payments").root_certificates("x"));
+        assert!(found[0].contains("root_certificates: nothing is encrypted with `http://`"), "{found:?}");
     }
 
     #[test]

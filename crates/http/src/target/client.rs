@@ -16,6 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use steadfast_resilience::clock::Clock;
 use tower_service::Service;
 
+#[cfg(feature = "tls")]
+use super::trust;
+
 /// The largest head of an answer over HTTP/2: what is kept of it is much less. Over HTTP/1 hyper takes a hundred headers.
 const MAX_HTTP2_HEADERS: u32 = 32 * 1024;
 /// How long nothing may come before the system asks whether the other side is there, and how often it asks.
@@ -41,6 +44,8 @@ pub(super) struct Wire {
     pub(super) idle_for: Duration,
     pub(super) http2_prior_knowledge: bool,
     pub(super) root_certificates: Vec<u8>,
+    /// Whether it is spoken to over TLS: its address says so.
+    pub(super) tls: bool,
 }
 
 /// Sends what it is told and nothing else: it follows no redirect, asks no proxy, keeps no cookie, unpacks nothing, and tries again only
@@ -127,32 +132,27 @@ impl Wire {
         })
     }
 
-    /// Trusts whom the system trusts, and whose certificates were given.
+    /// Trusts whom the system trusts, and whose certificates were given; nobody, where TLS is not spoken: the system may have none then.
     #[cfg(feature = "tls")]
     fn tls(&self) -> Result<rustls::ClientConfig, String> {
-        use rustls::pki_types::CertificateDer;
-        use rustls::pki_types::pem::PemObject as _;
-        use rustls_platform_verifier::Verifier;
+        use std::sync::Arc;
 
-        install_crypto();
-        let made = |error: rustls::Error| format!("it cannot be made: {}", causes(&error));
-        let builder = rustls::ClientConfig::builder();
-        let provider = std::sync::Arc::clone(builder.crypto_provider());
-        let verifier = if self.root_certificates.is_empty() {
-            Verifier::new(provider).map_err(made)?
+        use rustls::crypto::{CryptoProvider, ring};
+        use rustls::{ClientConfig, RootCertStore};
+
+        let made = |error: rustls::Error| format!("TLS cannot be set up: {}", causes(&error));
+        // What the program has chosen, if it has.
+        let chosen = CryptoProvider::get_default().cloned();
+        let provider = chosen.unwrap_or_else(|| Arc::new(ring::default_provider()));
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_safe_default_protocol_versions().map_err(made)?;
+        let trusting = if self.tls {
+            let verifier = trust::verifier(&self.root_certificates, provider)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         } else {
-            let unread =
-                |why: &str| format!("the root certificates cannot be read ({why}): give them as PEM");
-            let roots: Vec<_> = CertificateDer::pem_slice_iter(&self.root_certificates)
-                .collect::<Result<_, _>>()
-                .map_err(|error| unread(&causes(&error)))?;
-            if roots.is_empty() {
-                return Err(unread("there is none"));
-            }
-            Verifier::new_with_extra_roots(roots, provider).map_err(made)?
+            builder.with_root_certificates(RootCertStore::empty())
         };
-        let config = builder.dangerous().with_custom_certificate_verifier(std::sync::Arc::new(verifier));
-        Ok(config.with_no_client_auth())
+        Ok(trusting.with_no_client_auth())
     }
 }
 
@@ -190,18 +190,8 @@ fn any(error: impl Into<AnyError>) -> AnyError {
     error.into()
 }
 
-/// Has TLS use ring in this process, unless something else was chosen before. An agent does it by itself; a program that makes
-/// clients of `reqwest` before its first agent calls it first, because those would panic without.
-#[cfg(feature = "tls")]
-pub fn install_crypto() {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Somebody else may be quicker, which is as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
 /// An error and what caused it, in one line.
-fn causes(error: &(dyn Error + 'static)) -> String {
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -268,6 +258,7 @@ mod tests {
             idle_for: Duration::from_secs(1),
             http2_prior_knowledge: false,
             root_certificates: Vec::new(),
+            tls: false,
         };
         let mut tcp = HttpConnector::new_with_resolver(Two([dead, alive.local_addr().unwrap()]));
         wire.set_up(&mut tcp);

@@ -2,6 +2,8 @@
 
 mod check;
 mod client;
+#[cfg(feature = "tls")]
+mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,8 +14,6 @@ use url::Url;
 
 use crate::error::{Error, Problem};
 use client::Wire;
-#[cfg(feature = "tls")]
-pub use client::install_crypto;
 pub(crate) use client::{Client, Lost};
 
 /// The largest answer that is read, unless the service says otherwise: 8 MiB. More than a step can keep (1 MiB), because its
@@ -67,6 +67,7 @@ impl Target {
                 idle_for: DEFAULT_IDLE_FOR,
                 http2_prior_knowledge: false,
                 root_certificates: Vec::new(),
+                tls: false,
             },
         }
     }
@@ -121,8 +122,7 @@ impl Target {
         self
     }
 
-    /// Trusts these certificates beside the system's, as PEM: for services with a certificate of your own. Needs the feature
-    /// `tls`.
+    /// Trusts these certificates beside the system's, as PEM: for services with a certificate of your own. For `https://` alone.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.wire.root_certificates = pem.into();
         self
@@ -178,6 +178,11 @@ impl Ready {
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
+
+    /// Its client, with the connections that it has, for one whose connections are made in the same way.
+    fn client_for(&self, target: &Target) -> Option<Client> {
+        (self.target.wire == target.wire).then(|| self.client.clone())
+    }
 }
 
 /// All services, by name.
@@ -194,8 +199,7 @@ impl Targets {
         let mut problems: Vec<Problem> = Vec::new();
         let mut ready = BTreeMap::new();
         for (name, target) in targets {
-            let known = before.0.get(&*name).filter(|known| known.target.wire == target.wire);
-            match check::check(&name, target, known.map(|known| known.client.clone())) {
+            match check::check(&name, target, before.get(&name)) {
                 Ok(target) => {
                     let twice = ready.insert(Arc::clone(&target.name), Arc::new(target)).is_some();
                     problems.extend(twice.then(|| check::twice(&name)));

@@ -75,5 +75,5 @@ async fn a_certificate_that_nobody_trusts_is_refused_and_had_no_effect() {
 fn certificates_that_are_none_are_told() {
     let target = Target::new("https://localhost").root_certificates("no PEM at all");
     let error = steadfast_http::HttpAgent::builder().target("pay", target).build().unwrap_err();
-    assert!(error.to_string().contains("root certificates cannot be read"), "{error}");
+    assert!(error.to_string().contains("the certificates cannot be read"), "{error}");
 }

@@ -73,7 +73,9 @@ impl fmt::Display for Reason {
             Self::Together { failures, calls } => {
                 write!(f, "{failures} of {calls} calls failed over all instances")
             }
-            Self::Elsewhere => f.write_str("another instance tripped"),
+            Self::Elsewhere => {
+                f.write_str("another instance tripped, or this one before it was started anew")
+            }
             Self::Forced => f.write_str("an operator forced it"),
         }
     }

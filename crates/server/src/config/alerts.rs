@@ -36,6 +36,8 @@ pub struct WebhookConfig {
     pub sign_with: Option<String>,
     /// The kinds of alerts that are posted; all, if there are none.
     pub kinds: Vec<String>,
+    /// Certificates that are trusted beside the system's, as PEM.
+    pub root_certificates: Option<String>,
 }
 
 impl Reader<'_> {
@@ -74,6 +76,7 @@ impl Reader<'_> {
             headers: headers_of(table),
             sign_with: sign_with.map(str::to_owned),
             kinds: kinds.filter_map(|node| Some(steadfast_form::text(node)?.to_owned())).collect(),
+            root_certificates: self.certificates(table, &format!("alerts.webhook.{name}")),
         }
     }
 }

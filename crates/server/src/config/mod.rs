@@ -130,6 +130,8 @@ pub struct ServiceConfig {
     pub connect_timeout: Option<Duration>,
     /// Whether it is spoken to in HTTP/2 without TLS.
     pub http2: bool,
+    /// Certificates that are trusted beside the system's, as PEM.
+    pub root_certificates: Option<String>,
 }
 
 /// What is wrong with the settings: all of it.
@@ -458,7 +460,21 @@ impl Reader<'_> {
             max_response: self.size(table, &of, "max_response"),
             connect_timeout: table.duration("connect_timeout"),
             http2: table.flag("http2").unwrap_or(false),
+            root_certificates: self.certificates(table, &of),
         }
+    }
+
+    /// What the file of certificates has that a table names.
+    fn certificates(&mut self, table: &Table<'_>, of: &str) -> Option<String> {
+        let key = format!("{of}.root_certificates");
+        let path = self.starting(&key).join(table.word("root_certificates")?);
+        let unread = match steadfast_form::read(&path) {
+            Ok(pem) if pem.trim().is_empty() => "it is empty".to_owned(),
+            Ok(pem) => return Some(pem),
+            Err(unread) => unread.message,
+        };
+        self.complain(table.place("root_certificates"), key, format!("{}: {unread}", path.display()));
+        None
     }
 
     /// A size, as a number or with a unit.

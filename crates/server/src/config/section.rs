@@ -100,12 +100,12 @@ pub(crate) static SERVICE: Section = Section {
     fields: &SERVICE_ALL,
 };
 
-pub(crate) const SERVICE_OWN: [Field; 10] = [
+pub(crate) const SERVICE_OWN: [Field; 11] = [
     field(
         "url",
         Text,
         "",
-        "Where it is: `http://host:port/path`. What a step's request says as its path comes behind this.",
+        "Where it is: `https://host/path` or `http://host:port/path`. What a step's request says as its path comes behind this.",
     )
     .needed(),
     field("headers", Named(&Text), "", "Headers of each request. `secret://NAME` stands for a secret."),
@@ -141,8 +141,12 @@ pub(crate) const SERVICE_OWN: [Field; 10] = [
         "The largest body that is read; at most 256 MiB.",
     ),
     field("connect_timeout", Duration, "5s", "How long it may take to reach it."),
-    field("http2", Flag, "false", "Whether it is spoken to in HTTP/2 without TLS."),
+    field("http2", Flag, "false", "Whether it is spoken to in HTTP/2 without TLS. With TLS, HTTP/2 is used where the service has it."),
+    field("root_certificates", Text, "", TRUSTED),
 ];
+
+/// Of services and of webhooks.
+const TRUSTED: &str = "A file with certificates, as PEM, that are trusted beside those of the system: of a certificate authority of your own.";
 
 const SERVICE_ALL: [Field; SERVICE_OWN.len() + SERVICE_FIELDS.len()] = {
     let mut fields = [SERVICE_OWN[0]; SERVICE_OWN.len() + SERVICE_FIELDS.len()];
@@ -257,7 +261,7 @@ static WEBHOOK: Section = Section {
     doc: "Where alerts are posted to, as JSON, with an id that is the same each time and a signature.",
     presets: &[],
     fields: &[
-        field("url", Text, "", "Where it is: `http://host:port/path`.").needed(),
+        field("url", Text, "", "Where it is: `https://host/path` or `http://host:port/path`.").needed(),
         field("headers", Named(&Text), "", "Headers of each request. `secret://NAME` stands for a secret."),
         field(
             "sign_with",
@@ -266,6 +270,7 @@ static WEBHOOK: Section = Section {
             "The secret, by its name, that each message is signed with: HMAC-SHA256, as Standard Webhooks has it.",
         ),
         field("kinds", List(&KINDS), "", "Which alerts are posted; all of them without it."),
+        field("root_certificates", Text, "", TRUSTED),
     ],
 };
 

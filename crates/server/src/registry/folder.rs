@@ -1,6 +1,6 @@
 //! The folder of workflow files: read at start, and looked at while the server works.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,6 +33,15 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, FlowFile)>, String> {
         true => Ok(files),
         false => Err(wrong.join("\n")),
     }
+}
+
+/// Those workflow files of a folder that can be read, in the order of their names.
+///
+/// # Errors
+/// The folder cannot be read.
+pub(super) fn fit(folder: &Path) -> Result<Vec<(String, FlowFile)>, String> {
+    let files = paths(folder)?.into_iter();
+    Ok(files.filter_map(|path| Some((path.display().to_string(), FlowFile::read(&path).ok()?))).collect())
 }
 
 /// The workflow files of a folder: those that end as YAML and JSON do, and do not begin with a dot.
@@ -68,6 +77,8 @@ pub(super) async fn parsed(text: String, format: Format, name: String) -> Result
 pub(crate) async fn watch(registry: Registry, folder: PathBuf, clock: Clock) {
     let mut seen = registry.take_read();
     let mut before = seen.clone();
+    // What was in force at some time.
+    let mut taken: BTreeSet<PathBuf> = seen.keys().cloned().collect();
     let mut refused: BTreeMap<PathBuf, Refused> = BTreeMap::new();
     loop {
         clock.sleep(LOOK_EVERY).await;
@@ -86,14 +97,18 @@ pub(crate) async fn watch(registry: Registry, folder: PathBuf, clock: Clock) {
             seen.insert(path.clone(), text.clone());
             let news = registry.news();
             match take_over(&registry, path, text).await {
-                Ok(()) => drop(refused.remove(path)),
+                Ok(()) => {
+                    refused.remove(path);
+                    taken.insert(path.clone());
+                }
                 Err(words) => {
                     let told = refused.get(path).is_some_and(|refused| !is_new && refused.words == words);
                     if !told {
-                        tracing::error!(
-                            file = %path.display(),
-                            "a changed workflow is refused, and the one before stays in force: {words}"
-                        );
+                        let before = match taken.contains(path) {
+                            true => ", and what stood there before stays in force",
+                            false => "",
+                        };
+                        tracing::error!(file = %path.display(), "a workflow file is refused{before}: {words}");
                     }
                     refused.insert(path.clone(), Refused { words, news, looks: 0 });
                 }

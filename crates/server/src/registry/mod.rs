@@ -5,6 +5,7 @@
 //! long as the store has them, since running tasks stay on theirs. What cannot be built any more is told, and its tasks wait.
 
 mod apply;
+mod check;
 mod folder;
 mod house;
 mod number;
@@ -213,32 +214,6 @@ impl Registry {
             }
         }
         Ok(())
-    }
-
-    /// Reads the workflow files of the folder, and says how many there are; nothing is stored.
-    ///
-    /// # Errors
-    /// Everything that is wrong with them.
-    pub fn check_folder(&self) -> Result<usize, String> {
-        let Some(folder) = self.config().workflows.clone() else { return Ok(0) };
-        let files = folder::read(&folder)?;
-        let count = files.len();
-        for (path, file) in files {
-            self.keep(file.version().unwrap_or(1), file, &Arc::from(path));
-        }
-        self.build_all();
-        match self.broken() {
-            broken if broken.is_empty() => Ok(count),
-            broken => Err(broken.join("\n")),
-        }
-    }
-
-    /// What is wrong with workflows that are in force. One that only the store has is nobody's file any more: its tasks wait.
-    fn broken(&self) -> Vec<String> {
-        let flows = self.flows();
-        let newest = flows.values().filter_map(|versions| versions.values().next_back());
-        let in_force = newest.filter(|flow| &*flow.from != STORED);
-        in_force.filter_map(|flow| flow.built.as_ref().err().map(ToString::to_string)).collect()
     }
 
     /// Takes over other settings: services and webhooks, their addresses, and policies. What cannot change while it works is told.
@@ -486,6 +461,9 @@ fn target(service: &ServiceConfig) -> Target {
     }
     if let Some(limit) = service.connect_timeout {
         target = target.connect_timeout(limit);
+    }
+    if let Some(pem) = &service.root_certificates {
+        target = target.root_certificates(pem.as_str());
     }
     if service.http2 { target.http2_prior_knowledge() } else { target }
 }

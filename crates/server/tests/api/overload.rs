@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
+use steadfast_client::Client;
 use steadfast_client::wire::filter::{Filter, Paging};
 use steadfast_client::wire::state::TaskState;
-use steadfast_client::wire::submit::Submit;
+use steadfast_client::wire::submit::{Submit, Submitted};
 use steadfast_server::Limits;
 
 use crate::raw::Wire;
@@ -92,16 +93,23 @@ async fn a_storm_of_submissions_loses_nothing_that_was_accepted() {
     world.end().await;
 }
 
+/// Submits one that waits, until there is a place: who comes while another one has the only one is told to come again.
+async fn gated(client: Client) -> Submitted {
+    loop {
+        match client.submit_and_wait(&Submit::new("gated", json!(1)), Duration::from_secs(30)).await {
+            Ok(submitted) => return submitted,
+            Err(error) => assert_eq!(error.code(), Some("SF546")),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_wait_take_no_place_from_others() {
     let mut limits = Limits::default();
     (limits.most_in_flight, limits.most_waiting) = (1, 1);
     let world = World::with(limits).await;
-    let client = world.client.clone();
-    let waiting = tokio::spawn(async move {
-        client.submit_and_wait(&Submit::new("gated", json!(1)), Duration::from_secs(30)).await.unwrap()
-    });
-    // Once it is stored it waits, and its place is free: a request that comes too early is told to come again.
+    let waiting = tokio::spawn(gated(world.client.clone()));
+    // Once it is stored it waits, and its place is free.
     let listed = loop {
         match world.client.tasks(&Filter::default(), &Paging::default()).await {
             Ok(listed) if !listed.tasks.is_empty() => break listed,
@@ -111,12 +119,7 @@ async fn those_who_wait_take_no_place_from_others() {
     };
     assert_eq!(listed.tasks.len(), 1);
     // There is no second place to wait: it is answered at once, and stored.
-    let second = loop {
-        match world.client.submit_and_wait(&Submit::new("gated", json!(2)), Duration::from_secs(30)).await {
-            Ok(second) => break second,
-            Err(error) => assert_eq!(error.code(), Some("SF546")),
-        }
-    };
+    let second = gated(world.client.clone()).await;
     assert_eq!(second.outcome, None);
     world.script.gate.notify_one();
     world.script.gate.notify_one();

@@ -85,7 +85,11 @@ impl<'a> Reader<'a> {
             let _ = self.limit(node, &join("limit", &key.name));
         }
         self.complaints.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
-        self.complaints.dedup();
+        // What is wrong with the default is wrong with each service that has it from there: it is said once.
+        let setting = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        self.complaints.dedup_by(|one, other| {
+            (one.at, &one.message) == (other.at, &other.message) && setting(&one.key) == setting(&other.key)
+        });
         self.warnings.sort_by(|one, other| (one.at, &one.key).cmp(&(other.at, &other.key)));
         self.warnings.dedup();
         retries

@@ -1,17 +1,20 @@
 //! T3: a server of files sends spans and metrics to a collector, and the trace goes from who submits through the task into each call.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
 
 use steadfast_testkit::http::Server;
 use steadfast_testkit::{Answer, Ledger, Script};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_steadfast");
+use crate::serving::Premises;
+
 const ID: &str = "0af7651916cd43dd8448eb211c80319c";
 const SPAN: &str = "b7ad6b7169203331";
-const FLOW: &str = "workflow: pay\nsteps:\n  charge:\n    service: bank\n    request: { method: POST, path: /charges }\n    \
-                    nothing_to_undo: true\n";
+const FLOW: (&str, &str) = (
+    "pay.yaml",
+    "workflow: pay\nsteps:\n  charge:\n    service: bank\n    request: { method: POST, path: /charges }\n    \
+     nothing_to_undo: true\n",
+);
 
 fn answering(status: u16) -> Answer {
     Answer::new().status(status).header("content-type", "application/json").body("{}")
@@ -34,24 +37,16 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 #[test]
 fn a_collector_sees_the_way_from_who_submits_to_the_services() {
-    let folder = tempfile::tempdir().unwrap();
     let collector = Server::start(Script::answer(answering(200).body("")).unwrap()).unwrap();
     let bank = Server::start(Script::status(503).then(Script::answer(answering(200)).unwrap())).unwrap();
-    std::fs::create_dir(folder.path().join("flows")).unwrap();
-    std::fs::write(folder.path().join("flows/pay.yaml"), FLOW).unwrap();
     let settings = format!(
-        "listen = \"127.0.0.1:0\"\nworkflows = \"flows\"\n[service.bank]\nurl = \"{}\"\n[telemetry]\notlp = \"{}\"\nname = \"till\"\n",
+        "[service.bank]\nurl = \"{}\"\n[telemetry]\notlp = \"{}\"\nname = \"till\"\n",
         bank.url(),
         collector.url()
     );
-    let file = folder.path().join("steadfast.toml");
-    std::fs::write(&file, settings).unwrap();
-    let mut process =
-        Command::new(BINARY).args(["serve", "--config"]).arg(&file).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("listens on")).unwrap();
-    let address = line.split("http://").nth(1).unwrap().split(',').next().unwrap().to_owned();
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    let premises = Premises::new(&settings, &[FLOW]);
+    let serving = premises.open();
+    let address = serving.url.trim_start_matches("http://").to_owned();
 
     let body = r#"{"workflow":"pay","input":{}}"#;
     let mut wire = TcpStream::connect(address).unwrap();
@@ -65,9 +60,8 @@ fn a_collector_sees_the_way_from_who_submits_to_the_services() {
     let mut answer = String::new();
     wire.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let id = process.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    assert!(process.wait().unwrap().success());
+    serving.terminate();
+    assert_eq!(serving.ended().0, Some(0));
 
     let (traces, metrics) = (got(&collector, "/v1/traces"), got(&collector, "/v1/metrics"));
     let asked = bank.ledger();
