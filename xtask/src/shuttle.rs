@@ -6,7 +6,9 @@ use anyhow::{Result, ensure};
 use crate::command::Cmd;
 use crate::step::Note;
 
-const TESTS: &str = "test --locked -p steadfast-resilience --lib --features test-util shuttle_ --";
+/// Unoptimised: building takes longer than exploring.
+const TESTS: &str =
+    "test --profile dev --locked -p steadfast-resilience --lib --features test-util shuttle_ --";
 
 pub(crate) fn run() -> Result<Note> {
     let count = count_tests(&command().arg("--list").stdout()?);

@@ -1,6 +1,7 @@
 //! The engine: opened, given work, shut down.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -314,11 +315,18 @@ impl Opened {
     ///
     /// # Errors
     /// A workflow or settings that make no sense; what the store says.
-    pub async fn start(mut self) -> Result<Engine, Error> {
-        self.builder.check()?;
-        let Builder { workflows, settings, clock, .. } = self.builder;
-        let node = Node::start(self.store, workflows, settings, clock).await?;
-        Ok(Engine { node: Arc::new(node) })
+    pub async fn start(self) -> Result<Engine, Error> {
+        self.begin().await
+    }
+
+    /// In a box: what it leads to, all loops of the engine, is compiled with this crate then, and not with each program that has it.
+    fn begin(mut self) -> Pin<Box<dyn Future<Output = Result<Engine, Error>> + Send>> {
+        Box::pin(async move {
+            self.builder.check()?;
+            let Builder { workflows, settings, clock, .. } = self.builder;
+            let node = Node::start(self.store, workflows, settings, clock).await?;
+            Ok(Engine { node: Arc::new(node) })
+        })
     }
 }
 

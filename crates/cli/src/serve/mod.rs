@@ -64,13 +64,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the threads that this needs")?;
-    let ended = runtime.block_on(serve(config, args.overrides(), &telemetry));
-    // After what runs has said its last: it sends from threads of its own, and waits for them.
-    telemetry.end();
-    ended
+    match runtime.block_on(serve(config, args.overrides(), &telemetry)) {
+        Ok(End::AtOnce) => {
+            // Neither a thread that stands still nor a collector that does not answer is waited for.
+            runtime.shutdown_background();
+            std::mem::forget(telemetry);
+            Ok(ExitCode::from(crate::exit::INTERRUPTED))
+        }
+        ended => {
+            drop(runtime);
+            // After what runs has said its last: it sends from threads of its own, and waits for them.
+            telemetry.end();
+            ended.map(|_| ExitCode::SUCCESS)
+        }
+    }
 }
 
-async fn serve(config: Config, said: Vec<(String, String)>, telemetry: &Telemetry) -> Result<ExitCode> {
+/// How a server has ended that was told to.
+enum End {
+    InOrder,
+    AtOnce,
+}
+
+async fn serve(config: Config, said: Vec<(String, String)>, telemetry: &Telemetry) -> Result<End> {
     let (store, file) = (config.store.clone(), config.file.clone());
     let mut signals = Signals::listen()?;
     let metrics = telemetry.measure().map_err(|error| anyhow!("{error}"))?;
@@ -90,17 +106,17 @@ async fn serve(config: Config, said: Vec<(String, String)>, telemetry: &Telemetr
 }
 
 /// Lets what runs end; a second wish ends it at once.
-async fn stop(running: Running, signals: &mut Signals) -> Result<ExitCode> {
+async fn stop(running: Running, signals: &mut Signals) -> Result<End> {
     talk::line("Stopping: what runs may end, the rest goes on with the next start.");
     tokio::select! {
         ended = running.shut_down() => {
             let left = ended.map_err(|error| anyhow!("{error}"))?;
             talk::line(&format!("Stopped. {left} attempts were cut off."));
-            Ok(ExitCode::SUCCESS)
+            Ok(End::InOrder)
         }
         () = signals.stop() => {
             talk::line("Stopped at once: what ran goes on with the next start.");
-            Ok(ExitCode::from(crate::exit::INTERRUPTED))
+            Ok(End::AtOnce)
         }
     }
 }

@@ -107,3 +107,36 @@ async fn what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process() 
     assert_eq!(shipped.len(), ids.len(), "each has one key for all of its calls");
     assert!(shipped.iter().all(|asked| (1..=2).contains(asked)), "{shipped:?}");
 }
+
+/// W5: who does not want to wait says so again; nothing is lost by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_it_at_once_and_what_ran_goes_on_in_the_next_process() {
+    const TASKS: u64 = 5;
+    let seed = Seed::any("stopped::a_second_signal_ends_it_at_once_and_what_ran_goes_on_in_the_next_process");
+    let town = Town::open(seed.without_faults()).await;
+    let premises = Premises::new(&town.settings("grace = \"10m\"\n"), &[WORKFLOW]);
+    let serving = premises.open();
+    let client = serving.client();
+    town.hold_shipping(true);
+    let mut ids = Vec::new();
+    for number in 0..TASKS {
+        ids.push(submit(&client, number).await);
+    }
+    town.holds(TASKS).await;
+    serving.terminate();
+    let is_told = || async { serving.said().contains("Stopping: ") };
+    until("it stops in good order", LONG, is_told).await;
+    let clock = Clock::system();
+    let began = clock.now();
+    serving.terminate();
+    let (code, said) = serving.ended();
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("Stopped at once: what ran goes on with the next start."), "{said}");
+    let took = clock.now().since(began);
+    assert!(took < AT_ONCE, "it took {took:?}");
+
+    let serving = premises.open();
+    town.hold_shipping(false);
+    completed(&serving.client(), &ids).await;
+    assert_eq!(shipments(&town).len(), ids.len(), "each has one key for all of its calls");
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use steadfast_form::Table;
 use steadfast_http::is_secret_name;
 
-use super::{Reader, headers_of};
+use super::reader::{Reader, headers_of};
 
 /// Who is told of what goes wrong, and how often it is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 use super::*;
+use steadfast_resilience::policy::FILE_FIELDS;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Format::Toml, "steadfast.toml", [])
