@@ -22,10 +22,10 @@ pub(crate) enum Config {
     ///   steadfast config check /etc/steadfast/steadfast.toml
     #[command(verbatim_doc_comment)]
     Check {
-        /// The settings [default: steadfast.toml]
+        /// The settings [default: what STEADFAST_CONFIG says, or steadfast.toml]
         file: Option<PathBuf>,
         /// The same, as `serve` has it
-        #[arg(long, short, value_name = "FILE", env = "STEADFAST_CONFIG", conflicts_with = "file")]
+        #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
         config: Option<PathBuf>,
     },
     /// Print the JSON Schema of the settings, for editors
@@ -40,7 +40,8 @@ pub(crate) fn run(command: Config, global: &Global) -> Result<ExitCode> {
     let out = Out::new(global);
     match command {
         Config::Check { file, config } => {
-            let file = file.or(config).unwrap_or_else(|| PathBuf::from(serve::FILE));
+            let said = || std::env::var_os("STEADFAST_CONFIG").map(PathBuf::from);
+            let file = file.or(config).or_else(said).unwrap_or_else(|| PathBuf::from(serve::FILE));
             let config = serve::read(Some(&file), Vec::new())?;
             let workflows = steadfast_server::check(config).map_err(|words| anyhow::anyhow!("{words}"))?;
             let answer = json!({ "file": file, "ok": true, "workflows": workflows });

@@ -223,7 +223,7 @@ impl Inner {
             }
             // Apart: the calls that succeed do not carry the room that this takes.
             Ok(answer) => Err(Box::pin(answer::unexpected(&call, answer, &scrub, &self.clock)).await),
-            Err(lost) => Err(no_answer(target.name(), &lost)),
+            Err(lost) => Err(no_answer(target, &lost)),
         };
         // Once more over the whole: whatever is put into a message, no secret is.
         answered.map_err(|fault| Fault { message: scrub.text(fault.message).into_owned(), ..fault })

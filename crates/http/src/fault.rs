@@ -10,7 +10,7 @@ use steadfast_resilience::{Kind, Verdict};
 use steadfast_runtime::Fault;
 
 use crate::error::Code;
-use crate::target::Lost;
+use crate::target::{Lost, Ready};
 
 // All of these are *neutral*, not terminal. Neither is tried again, but a terminal fault is taken for the service's no, for this try
 // and for those before it under the same key, and for an answer to a breaker that probes. Here nobody has said no.
@@ -47,10 +47,17 @@ pub(crate) fn no_use(kind: Kind, status: u16, code: Code, words: impl Display) -
     told(Verdict::neutral(kind).with_code(i32::from(status)), code, words)
 }
 
-/// No answer came. The words are those of the causes, without the URL.
-pub(crate) fn no_answer(service: &str, lost: &Lost) -> Fault {
+/// No answer came. The words are those of the causes, with the host that was asked and without the path: some write secrets into it.
+pub(crate) fn no_answer(target: &Ready, lost: &Lost) -> Fault {
+    let (service, base) = (target.name(), target.base());
+    let host = base.host_str().unwrap_or_default();
+    let port = base.port_or_known_default().unwrap_or_default();
     let words = shortened(&lost.to_string(), MOST_WORDS);
-    told(unanswered(lost), Code::NoAnswer, format_args!("`{service}` did not answer: {words}"))
+    told(
+        unanswered(lost),
+        Code::NoAnswer,
+        format_args!("`{service}` at {host}:{port} did not answer: {words}"),
+    )
 }
 
 /// What it means that there is no answer, or no whole one: without a connection nothing can have taken effect; after that an effect is

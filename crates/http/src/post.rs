@@ -73,7 +73,7 @@ impl Inner {
             answered = target.client().send(request) => answered,
             () = self.clock().sleep(within) => Err(Lost::Late),
         };
-        let taken = answered.map_err(|lost| no_answer(target.name(), &lost)).and_then(|response| {
+        let taken = answered.map_err(|lost| no_answer(target, &lost)).and_then(|response| {
             let status = response.status();
             match status.as_u16() {
                 200..=299 => Ok(()),

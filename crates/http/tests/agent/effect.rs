@@ -21,7 +21,8 @@ async fn a_refused_connection_had_no_effect() {
     drop(listener);
     let (kind, effect, words) = why(get(&url).await);
     assert_eq!((kind, effect), (Kind::CONNECT_REFUSED, Effect::None), "{words}");
-    assert!(words.starts_with("`pay` did not answer: ") && words.ends_with("[SF532]"), "{words}");
+    let begins = format!("`pay` at {} did not answer: ", url.trim_start_matches("http://"));
+    assert!(words.starts_with(&begins) && words.ends_with("[SF532]"), "{words}");
     assert!(!words.contains("http://"), "{words}");
 }
 
