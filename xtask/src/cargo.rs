@@ -9,7 +9,9 @@ use crate::step::Note;
 use crate::tools::{self, Tool};
 
 /// The crates that others use alone, with any choice of features.
-const LIBRARIES: [&str; 3] = ["steadfast-resilience", "steadfast-testkit", "steadfast-http"];
+const LIBRARIES: [&str; 2] = ["steadfast-resilience", "steadfast-testkit"];
+/// And one that everything here has with all of its features: others may do without.
+const BARE: &str = "steadfast-http";
 
 pub(crate) fn fmt() -> Result<Note> {
     tools::need(Tool::Rustfmt)?;
@@ -29,16 +31,17 @@ pub(crate) fn features() -> Result<Note> {
     tools::need(Tool::Clippy)?;
     let metadata = Metadata::read()?;
     let mut seen = Vec::new();
+    let alone = |library: &str, extra: &[&str]| {
+        let bare = Cmd::cargo("clippy --locked --no-default-features -p").arg(library).args(extra);
+        bare.args(&["--", "-D", "warnings"]).run()
+    };
     for library in LIBRARIES {
-        let alone = |extra: &[&str]| {
-            let bare = Cmd::cargo("clippy --locked --no-default-features -p").arg(library).args(extra);
-            bare.args(&["--", "-D", "warnings"]).run()
-        };
-        alone(&[])?;
+        alone(library, &[])?;
         let features = metadata.features(library)?;
-        features.iter().try_for_each(|feature| alone(&["--features", feature]))?;
+        features.iter().try_for_each(|feature| alone(library, &["--features", feature]))?;
         seen.extend(features);
     }
+    alone(BARE, &[])?;
     Ok(format!("none, and {} alone", seen.join(", ")))
 }
 

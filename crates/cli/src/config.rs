@@ -22,7 +22,7 @@ pub(crate) enum Config {
     ///   steadfast config check /etc/steadfast/steadfast.toml
     #[command(verbatim_doc_comment)]
     Check {
-        /// The settings [default: what STEADFAST_CONFIG says, or steadfast.toml]
+        /// The settings [default: what `STEADFAST_CONFIG` says, or steadfast.toml]
         file: Option<PathBuf>,
         /// The same, as `serve` has it
         #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
