@@ -99,7 +99,7 @@ impl Session {
 
     /// The whole id of a task of which the first characters were written.
     pub(crate) async fn task_id(&self, text: &str) -> Result<String> {
-        let part = text.trim().to_ascii_lowercase();
+        let part = text.trim().trim_matches('-').to_ascii_lowercase();
         if Uuid::parse_str(&part).is_ok() {
             return Ok(part);
         }

@@ -144,6 +144,15 @@ impl Builder<'_> {
     fn asks(&mut self, plan: &Plan, asks: &Arc<Asks>) -> Option<(Code, Service)> {
         let Some(workflow) = self.world.workflow(&asks.workflow.name) else {
             let known = self.world.workflows();
+            if known.contains(&asks.workflow.name.to_string()) {
+                let Named { name, at, key, .. } = &asks.workflow;
+                let message = format!(
+                    "`{}` cannot be asked for: something is wrong with it, or it asks for this one in turn, and that would never end",
+                    plain(name)
+                );
+                self.complaints.push(Complaint::new(*at, key, Problem::UnknownWorkflow, message));
+                return None;
+            }
             self.unknown(
                 &asks.workflow,
                 Problem::UnknownWorkflow,

@@ -105,7 +105,8 @@ impl Request {
 pub fn is_json_kind(kind: &str) -> bool {
     const BEHIND: &str = "+json";
     let kind = kind.split(';').next().unwrap_or_default().trim().as_bytes();
-    let ends = kind.len() >= BEHIND.len()
+    let ends = kind.contains(&b'/')
+        && kind.len() >= BEHIND.len()
         && kind[kind.len() - BEHIND.len()..].eq_ignore_ascii_case(BEHIND.as_bytes());
     ends || [&b"application/json"[..], b"text/json"].iter().any(|known| kind.eq_ignore_ascii_case(known))
 }

@@ -82,7 +82,7 @@ pub use secret::{
     Secret, Secrets, is_secret_name,
 };
 pub use steadfast_flow::{Agent, Call, Calling, Expect, Reply};
-pub use target::{DEFAULT_MAX_REQUEST, DEFAULT_MAX_RESPONSE, MAX_BODY, Target};
+pub use target::{DEFAULT_CONNECT_TIMEOUT, DEFAULT_MAX_REQUEST, DEFAULT_MAX_RESPONSE, MAX_BODY, Target};
 
 /// The examples of the guide run as tests of this crate.
 #[cfg(doctest)]

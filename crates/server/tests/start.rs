@@ -12,7 +12,8 @@ use steadfast_client::wire::state::TaskState;
 use steadfast_client::wire::store::NewBackup;
 use steadfast_client::wire::submit::Submit;
 use steadfast_client::wire::workflow::{Change, Format};
-use steadfast_server::{Config, Running};
+use steadfast_form::Format as SettingsFormat;
+use steadfast_server::{Config, Registry, Running};
 use steadfast_testkit::http::Server;
 use steadfast_testkit::{Answer, Script};
 
@@ -168,6 +169,57 @@ async fn settings_that_change_are_taken_over_and_broken_ones_are_not() {
     std::fs::write(place.path().join("steadfast.toml"), "listn = 1").unwrap();
     running.reload();
     assert_eq!(run(&client).await.2, Some(json!({ "paid": "elsewhere" })));
+    running.shut_down().await.unwrap();
+}
+
+/// What is other from now on is said, by its name.
+#[test]
+fn what_was_taken_over_is_told() {
+    let settings = |text: &str| Config::parse(text, SettingsFormat::Toml, "steadfast.toml", []).unwrap();
+    let bank = "[service.bank]\nurl = \"http://127.0.0.1:1\"\n";
+    let pager = "[alerts.webhook.pager]\nurl = \"http://127.0.0.1:2\"\n";
+    let registry = Registry::new(settings(&format!("{bank}{pager}"))).unwrap();
+    for (text, told) in [
+        (format!("{bank}{pager}"), vec!["nothing changed"]),
+        (
+            format!("{}{}", bank.replace(":1", ":3"), pager.replace(":2", ":4")),
+            vec![
+                "service.bank: is called as it is set up now",
+                "alerts.webhook.pager: is told as it is set up now",
+            ],
+        ),
+        (
+            bank.replace("bank", "till"),
+            vec!["service.till: is new", "service.bank: is gone", "alerts.webhook.pager: is told no more"],
+        ),
+    ] {
+        assert_eq!(registry.reload(settings(&text)).unwrap(), told);
+    }
+}
+
+/// W10: two files of one workflow would each be a new version of the other, at every start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_that_stands_in_two_files_is_refused_unless_each_says_its_version() {
+    let place = Place::new();
+    let twin = |text: &str| std::fs::write(place.path().join("flows/twin.yaml"), text).unwrap();
+    let read = || Config::read(Some(&place.path().join("steadfast.toml")), []).unwrap();
+    let (running, client) = place.start().await;
+    twin(&ORDER.replace("/charges", "/other"));
+    let clock = Clock::system();
+    // Two looks of the folder, and some.
+    clock.sleep(Duration::from_secs(3)).await;
+    assert_eq!(client.workflow("order", None).await.unwrap().active, 1);
+    running.shut_down().await.unwrap();
+    let told = steadfast_server::check(read()).unwrap_err();
+    let words = "twin.yaml: workflow `order` is in ";
+    assert!(told.contains(words) && told.contains("give each a `version`"), "{told}");
+    let refused = steadfast_server::start(read(), None, Vec::new()).await.unwrap_err();
+    assert!(refused.to_string().contains(words), "{refused}");
+    place.flow(&format!("version: 1\n{}", ORDER.trim_start()));
+    twin(&format!("version: 2\n{}", ORDER.trim_start().replace("/charges", "/other")));
+    assert_eq!(steadfast_server::check(read()), Ok(2));
+    let (running, client) = place.start().await;
+    assert_eq!(client.workflow("order", None).await.unwrap().active, 2);
     running.shut_down().await.unwrap();
 }
 

@@ -127,7 +127,7 @@ fn certificates_are_asked_for_where_they_are_needed_and_told_by_name() {
     for (settings, parts) in [
         (
             "url = \"https://localhost\"",
-            ["service `bank`: connection: the system's certificates cannot be read", "`ca-certificates`"],
+            ["service `bank`: base_url: the system's certificates cannot be read", "`ca-certificates`"],
         ),
         (
             "url = \"https://localhost\"\nroot_certificates = \"gone.pem\"",
@@ -146,4 +146,24 @@ fn certificates_are_asked_for_where_they_are_needed_and_told_by_name() {
         let (is_fit, said) = checked(&premises);
         assert!(!is_fit && parts.iter().all(|part| said.contains(part)), "{settings}: {said}");
     }
+}
+
+/// W3: what could not be sent has had no effect, also where an attempt has less time than a connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agreement_that_does_not_come_has_no_effect() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let settings = format!(
+        "[default]\nretry = {{ strategy = \"none\" }}\nattempt_timeout = \"800ms\"\n[service.bank]\nurl = \"https://localhost:{}\"\n\
+         root_certificates = \"ca.pem\"\n",
+        silent.local_addr().unwrap().port()
+    );
+    let careful = FLOW.1.replace("    on_failure: error\n", "    on_failure: error\n    idempotent: false\n");
+    let premises = Premises::new(&settings, &[(FLOW.0, &careful)]);
+    let any = Door::before(&answering(200)).await;
+    fs::write(premises.path("ca.pem"), &any.pem).unwrap();
+    let serving = premises.open();
+    let failed = serving.ask(&["task", "submit", "pay", "--wait", "--input", "{}"]);
+    let said = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert!(!failed.status.success() && said.contains("timed out") && said.contains("[SF532]"), "{said}");
+    assert!(!said.contains("nobody knows"), "{said}");
 }

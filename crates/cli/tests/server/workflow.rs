@@ -85,6 +85,9 @@ fn files_are_checked_with_the_settings_of_a_server() {
     ] {
         assert!(ran.out.contains(part), "{part} is not in {ran:?}");
     }
+    std::fs::write(path("own.yaml"), "workflow: own\nsteps:\n  again: { child: own }\n").unwrap();
+    let ran = check(&[&path("own.yaml")]);
+    assert!(ran.code == Some(1) && ran.out.contains("`own` cannot be asked for"), "{ran:?}");
     alone(&["workflow", "check", "--config", "no.toml", good]).badly(1, "there is no such file");
 }
 

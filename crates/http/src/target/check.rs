@@ -31,7 +31,7 @@ pub(super) fn check(
     let client = match before.and_then(|before| before.client_for(&target)) {
         Some(client) => client,
         None => target.wire.client().map_err(|why| {
-            found.add("connection", why);
+            found.add("base_url", why);
             std::mem::take(&mut found.problems)
         })?,
     };

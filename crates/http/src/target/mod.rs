@@ -23,8 +23,8 @@ pub const DEFAULT_MAX_RESPONSE: usize = 8 * 1024 * 1024;
 pub const DEFAULT_MAX_REQUEST: usize = 8 * 1024 * 1024;
 /// The most that either limit can be raised to: bodies are in memory as a whole, one for each call.
 pub const MAX_BODY: usize = 256 * 1024 * 1024;
-/// How long a connection may take: a lost packet is sent again after one second, and after three.
-const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may take, unless the service says otherwise: a lost packet is sent again after one second, and after three.
+pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many unused connections are kept: more than calls that begin at once. One commit makes the next steps of hundreds of tasks
 /// durable, and all of them are sent then; what they find no connection for makes a new one, which costs both sides more than the
 /// call. An unused one costs some kilobytes, and is gone after [`DEFAULT_IDLE_FOR`].

@@ -4,8 +4,6 @@ use steadfast_form::entries;
 use steadfast_form::tree::{Key, Node, Place, Value};
 use steadfast_resilience::policy::{FILE_FIELDS, SERVICE_FIELDS};
 
-use super::section::SERVICE_OWN;
-
 /// The retries of a service that says nothing: more than the failures in a row that open its breaker, so that a step that is
 /// alone waits for a service that is away.
 const RETRIES: i64 = 12;
@@ -28,9 +26,8 @@ pub(super) fn policies_of(root: &Node) -> Node {
 /// A service without what only the server reads.
 fn without_own(service: &mut Node) {
     if let Value::Map(entries) = &mut service.value {
-        let own = |key: &Key| SERVICE_OWN.iter().any(|field| field.key == key.name);
         let shared = |key: &Key| SERVICE_FIELDS.iter().any(|field| field.key == key.name);
-        entries.retain(|(key, _)| !own(key) || shared(key));
+        entries.retain(|(key, _)| shared(key));
     }
 }
 

@@ -230,7 +230,13 @@ impl Reader<'_> {
     /// What the file of certificates has that a table names.
     pub(super) fn certificates(&mut self, table: &Table<'_>, of: &str) -> Option<String> {
         let key = format!("{of}.root_certificates");
-        let path = self.starting(&key).join(table.word("root_certificates")?);
+        let file = table.word("root_certificates")?;
+        if file.is_empty() {
+            let message = "it is empty: name a file, or take this out";
+            self.complain(table.place("root_certificates"), key, message);
+            return None;
+        }
+        let path = self.starting(&key).join(file);
         let unread = match steadfast_form::read(&path) {
             Ok(pem) if pem.trim().is_empty() => "it is empty".to_owned(),
             Ok(pem) => return Some(pem),

@@ -140,7 +140,7 @@ pub(crate) const SERVICE_OWN: [Field; 11] = [
         "8MiB",
         "The largest body that is read; at most 256 MiB.",
     ),
-    field("connect_timeout", Duration, "5s", "How long it may take to reach it."),
+    field("connect_timeout", Duration, "5s", "How long it may take to reach it, TLS included; at most three quarters of `attempt_timeout`."),
     field("http2", Flag, "false", "Whether it is spoken to in HTTP/2 without TLS. With TLS, HTTP/2 is used where the service has it."),
     field("root_certificates", Text, "", TRUSTED),
 ];

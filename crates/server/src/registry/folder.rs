@@ -29,10 +29,34 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, FlowFile)>, String> {
             Err(error) => wrong.push(error.to_string()),
         }
     }
+    wrong.extend(twins(&files));
     match wrong.is_empty() {
         true => Ok(files),
         false => Err(wrong.join("\n")),
     }
+}
+
+/// Workflows that stand in two files without saying which version each is: at every start each would be a new version of the other.
+fn twins(files: &[(String, FlowFile)]) -> Vec<String> {
+    let mut first: BTreeMap<&str, &(String, FlowFile)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for one in files {
+        let (path, file) = one;
+        match first.get(file.name()) {
+            Some((other, before)) if file.version().is_none() || file.version() == before.version() => {
+                wrong.push(twin(path, file, other));
+            }
+            _ => drop(first.insert(file.name(), one)),
+        }
+    }
+    wrong
+}
+
+fn twin(path: &str, file: &FlowFile, other: &str) -> String {
+    let name = file.name();
+    format!(
+        "{path}: workflow `{name}` is in {other} as well: take one out, or give each a `version` of its own"
+    )
 }
 
 /// Those workflow files of a folder that can be read, in the order of their names.
@@ -96,7 +120,7 @@ pub(crate) async fn watch(registry: Registry, folder: PathBuf, clock: Clock) {
             }
             seen.insert(path.clone(), text.clone());
             let news = registry.news();
-            match take_over(&registry, path, text).await {
+            match take_over(&registry, path, text, &now).await {
                 Ok(()) => {
                     refused.remove(path);
                     taken.insert(path.clone());
@@ -143,11 +167,25 @@ async fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
     tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
-async fn take_over(registry: &Registry, path: &Path, text: &str) -> Result<(), String> {
+async fn take_over(
+    registry: &Registry,
+    path: &Path,
+    text: &str,
+    now: &BTreeMap<PathBuf, String>,
+) -> Result<(), String> {
     let name = path.display().to_string();
     let Some(format) = Format::of(path) else { return Ok(()) };
     let applied = match parsed(text.to_owned(), format, name.clone()).await {
-        Ok(file) => registry.apply(file, &name, false).await,
+        Ok(file) => {
+            let other = registry.comes_from(file.name()).filter(|other| **other != *name);
+            // One that is gone was renamed.
+            if let Some(other) = other.filter(|other| now.contains_key(Path::new(&**other)))
+                && file.version().is_none()
+            {
+                return Err(twin(&name, &file, &other));
+            }
+            registry.apply(file, &name, false).await
+        }
         Err(error) => Err(error),
     };
     applied.map(drop).map_err(|error| error.to_string())

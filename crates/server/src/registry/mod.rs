@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
@@ -23,7 +24,7 @@ use steadfast::resilience::Pipeline;
 use steadfast::resilience::policy::Live;
 use steadfast::{Engine, EngineBuilder, Opened, PutText, Service, Time, Workflow, WorkflowText};
 use steadfast_flow::{FlowFile, Format};
-use steadfast_http::{EnvSecrets, FolderSecrets, HttpAgent, Target};
+use steadfast_http::{DEFAULT_CONNECT_TIMEOUT, EnvSecrets, FolderSecrets, HttpAgent, Target};
 
 use crate::config::{AlertsConfig, Config, ServiceConfig};
 use crate::trace;
@@ -233,8 +234,12 @@ impl Registry {
         }
         self.set_callbacks(&config);
         let changes = self.inner.live.apply(config.policies.clone());
-        let mut told: Vec<_> = changes.to_string().lines().map(str::to_owned).collect();
+        let mut told: Vec<_> = changes.all().iter().map(ToString::to_string).collect();
+        told.extend(taken_over(&before, &config));
         told.extend(needs_restart(&before, &config));
+        if told.is_empty() {
+            told.push("nothing changed".to_owned());
+        }
         self.inner.config.store(Arc::new(config));
         self.inner.news.fetch_add(1, Ordering::Relaxed);
         Ok(told)
@@ -361,6 +366,13 @@ impl Registry {
         self.flows().entry(name).or_default().insert(version, flow);
     }
 
+    /// Where the newest version of a workflow came from.
+    fn comes_from(&self, name: &str) -> Option<Arc<str>> {
+        let flows = self.flows();
+        let (_, newest) = flows.get(name)?.last_key_value()?;
+        Some(Arc::clone(&newest.from))
+    }
+
     fn came_from(&self, file: &FlowFile, version: u32, from: &Arc<str>) {
         if let Some(flow) = self.flows().get_mut(file.name()).and_then(|versions| versions.get_mut(&version))
         {
@@ -441,10 +453,21 @@ fn with_secrets(config: &Config) -> steadfast_http::Builder {
 }
 
 fn targets(config: &Config) -> Vec<(String, Target)> {
-    config.services.iter().map(|(name, service)| (name.clone(), target(service))).collect()
+    let target = |(name, service): (&String, &ServiceConfig)| {
+        let attempt =
+            config.policies.pipeline(name).build().ok().and_then(|pipeline| pipeline.attempt_timeout());
+        (name.clone(), target(service, attempt))
+    };
+    config.services.iter().map(target).collect()
 }
 
-fn target(service: &ServiceConfig) -> Target {
+/// A connection that is not made in time had no effect, and an attempt that is cut off may have had one: the former has to end first.
+fn connect_timeout(service: &ServiceConfig, attempt: Option<Duration>) -> Duration {
+    let own = service.connect_timeout.unwrap_or(DEFAULT_CONNECT_TIMEOUT);
+    attempt.map_or(own, |attempt| own.min(attempt * 3 / 4))
+}
+
+fn target(service: &ServiceConfig, attempt: Option<Duration>) -> Target {
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     let mut target = Target::new(&service.url);
     for (name, value) in &service.headers {
@@ -459,13 +482,39 @@ fn target(service: &ServiceConfig) -> Target {
     if let Some(size) = service.max_response {
         target = target.max_response(bytes(size));
     }
-    if let Some(limit) = service.connect_timeout {
-        target = target.connect_timeout(limit);
-    }
+    target = target.connect_timeout(connect_timeout(service, attempt));
     if let Some(pem) = &service.root_certificates {
         target = target.root_certificates(pem.as_str());
     }
     if service.http2 { target.http2_prior_knowledge() } else { target }
+}
+
+/// Services and webhooks that are others from now on: where they are, what goes to them, whom they are trusted by.
+fn taken_over(before: &Config, after: &Config) -> Vec<String> {
+    let mut told = Vec::new();
+    for (name, service) in &after.services {
+        match before.services.get(name) {
+            None => told.push(format!("service.{name}: is new")),
+            Some(was) => {
+                // These are told apart: they wait for a restart.
+                let mut same = was.clone();
+                (same.most_running, same.most_per_second, same.ramp) =
+                    (service.most_running, service.most_per_second, service.ramp);
+                told.extend(
+                    (same != *service).then(|| format!("service.{name}: is called as it is set up now")),
+                );
+            }
+        }
+    }
+    let gone = before.services.keys().filter(|name| !after.services.contains_key(*name));
+    told.extend(gone.map(|name| format!("service.{name}: is gone")));
+    let webhooks = after.alerts.webhooks.iter();
+    let other = webhooks
+        .filter(|(name, webhook)| before.alerts.webhooks.get(*name).is_some_and(|was| was != *webhook));
+    told.extend(other.map(|(name, _)| format!("alerts.webhook.{name}: is told as it is set up now")));
+    let gone = before.alerts.webhooks.keys().filter(|name| !after.alerts.webhooks.contains_key(*name));
+    told.extend(gone.map(|name| format!("alerts.webhook.{name}: is told no more")));
+    told
 }
 
 /// Settings that only a restart changes, of those that have changed.
