@@ -49,10 +49,10 @@ impl Task {
         self.head.ending.as_ref().is_some_and(|ending| ending.drained && ending.end == End::Undo)
     }
 
-    /// Whether a step has ended so that the task goes on. The definition must be its own.
+    /// Whether a step, or an item, has ended so that the task goes on. The definition must be its own.
     #[must_use]
     pub fn is_settled(&self, definition: &Definition, id: StepId) -> bool {
-        self.step(id).is_settled(definition.step(id))
+        self.step(id).is_settled(self.rules(definition, id))
     }
 
     fn check_step(&self, definition: &Definition, id: StepId) -> Result<(), String> {

@@ -242,6 +242,26 @@ async fn a_task_in_the_middle_of_its_list_goes_on_in_another_store() {
     there.shut_down().await.unwrap();
 }
 
+/// O2: a task can be looked for by reason and text while its items are under way.
+#[tokio::test(start_paused = true)]
+async fn a_task_in_the_middle_of_its_list_is_found_or_not_like_any_other() {
+    let gate = Arc::new(Semaphore::new(1));
+    let booked = Booked { gate: Some(Arc::clone(&gate)), ..Booked::default() };
+    let flow = trip(&booked, 3, 0);
+    let engine = engine("memory:", &flow).await;
+    let mut events = engine.events();
+    let task = engine.submit(&flow, &5).await.unwrap();
+    items_end(&mut events, 1).await;
+    let id = task.id().to_string();
+    assert_eq!(engine.tasks().text(&id).await.unwrap().tasks.len(), 1);
+    assert_eq!(engine.tasks().text("nobody").await.unwrap().tasks.len(), 0);
+    assert_eq!(engine.tasks().reason("sold-out").await.unwrap().tasks.len(), 0);
+    assert_eq!(engine.tasks().service("seats").await.unwrap().tasks.len(), 1);
+    gate.add_permits(10);
+    assert!(matches!(task.outcome().await.unwrap(), Outcome::Completed(_)));
+    engine.shut_down().await.unwrap();
+}
+
 /// Waits until so many items are done.
 async fn items_end(events: &mut steadfast::Events, mut left: usize) {
     while left > 0 {
