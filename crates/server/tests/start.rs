@@ -205,9 +205,14 @@ async fn a_workflow_that_stands_in_two_files_is_refused_unless_each_says_its_ver
     let read = || Config::read(Some(&place.path().join("steadfast.toml")), []).unwrap();
     let (running, client) = place.start().await;
     twin(&ORDER.replace("/charges", "/other"));
+    // Files are looked at in the order of their names.
+    let last = ORDER.replace("workflow: order", "workflow: zebra");
+    std::fs::write(place.path().join("flows/zebra.yaml"), last).unwrap();
     let clock = Clock::system();
-    // Two looks of the folder, and some.
-    clock.sleep(Duration::from_secs(3)).await;
+    while client.workflow("zebra", None).await.is_err() {
+        clock.sleep(Duration::from_millis(50)).await;
+    }
+    std::fs::remove_file(place.path().join("flows/zebra.yaml")).unwrap();
     assert_eq!(client.workflow("order", None).await.unwrap().active, 1);
     running.shut_down().await.unwrap();
     let told = steadfast_server::check(read()).unwrap_err();
