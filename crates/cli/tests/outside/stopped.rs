@@ -9,10 +9,11 @@ use steadfast_client::wire::submit::Submit;
 use steadfast_resilience::clock::Clock;
 
 use crate::chance::Seed;
-use crate::serving::{Premises, until};
+use crate::serving::{Premises, Serving, until};
 use crate::town::{Town, WORKFLOW};
 
 const LONG: Duration = Duration::from_secs(60);
+const HANGING: u64 = 5;
 /// How soon a process that was started goes on with what was begun.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
@@ -75,25 +76,30 @@ async fn what_runs_may_end_within_the_grace_and_nobody_is_asked_twice() {
     assert_eq!(shipments(&town), vec![1; ids.len()], "each was asked for once");
 }
 
-/// W5, A2: what takes longer than the grace is cut off, and the next process goes on with it at once, under the same key.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process() {
-    const TASKS: u64 = 5;
-    let seed = Seed::any("stopped::what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process");
+/// A server with this grace whose tasks all hang at shipping.
+async fn hanging(seed: Seed, grace: &str) -> (Town, Premises, Serving, Vec<String>) {
     let town = Town::open(seed.without_faults()).await;
-    let premises = Premises::new(&town.settings("grace = \"200ms\"\n"), &[WORKFLOW]);
+    let premises = Premises::new(&town.settings(&format!("grace = \"{grace}\"\n")), &[WORKFLOW]);
     let serving = premises.open();
     let client = serving.client();
     town.hold_shipping(true);
     let mut ids = Vec::new();
-    for number in 0..TASKS {
+    for number in 0..HANGING {
         ids.push(submit(&client, number).await);
     }
-    town.holds(TASKS).await;
+    town.holds(HANGING).await;
+    (town, premises, serving, ids)
+}
+
+/// W5, A2: what takes longer than the grace is cut off, and the next process goes on with it at once, under the same key.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process() {
+    let seed = Seed::any("stopped::what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process");
+    let (town, premises, serving, ids) = hanging(seed, "200ms").await;
     serving.terminate();
     let (code, said) = serving.ended();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains(&format!("Stopped. {TASKS} attempts were cut off.")), "{said}");
+    assert!(said.contains(&format!("Stopped. {HANGING} attempts were cut off.")), "{said}");
 
     let clock = Clock::system();
     let began = clock.now();
@@ -111,18 +117,8 @@ async fn what_takes_longer_than_the_grace_goes_on_at_once_in_the_next_process() 
 /// W5: who does not want to wait says so again; nothing is lost by it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_it_at_once_and_what_ran_goes_on_in_the_next_process() {
-    const TASKS: u64 = 5;
     let seed = Seed::any("stopped::a_second_signal_ends_it_at_once_and_what_ran_goes_on_in_the_next_process");
-    let town = Town::open(seed.without_faults()).await;
-    let premises = Premises::new(&town.settings("grace = \"10m\"\n"), &[WORKFLOW]);
-    let serving = premises.open();
-    let client = serving.client();
-    town.hold_shipping(true);
-    let mut ids = Vec::new();
-    for number in 0..TASKS {
-        ids.push(submit(&client, number).await);
-    }
-    town.holds(TASKS).await;
+    let (town, premises, serving, ids) = hanging(seed, "10m").await;
     serving.terminate();
     let is_told = || async { serving.said().contains("Stopping: ") };
     until("it stops in good order", LONG, is_told).await;
