@@ -220,8 +220,9 @@ async fn a_workflow_that_stands_in_two_files_is_refused_unless_each_says_its_ver
     assert!(told.contains(words) && told.contains("give each a `version`"), "{told}");
     let refused = steadfast_server::start(read(), None, Vec::new()).await.unwrap_err();
     assert!(refused.to_string().contains(words), "{refused}");
-    place.flow(&format!("version: 1\n{}", ORDER.trim_start()));
     twin(&format!("version: 2\n{}", ORDER.trim_start().replace("/charges", "/other")));
+    assert!(steadfast_server::check(read()).unwrap_err().contains(words), "one of them says nothing");
+    place.flow(&format!("version: 1\n{}", ORDER.trim_start()));
     assert_eq!(steadfast_server::check(read()), Ok(2));
     let (running, client) = place.start().await;
     assert_eq!(client.workflow("order", None).await.unwrap().active, 2);

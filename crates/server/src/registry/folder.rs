@@ -38,18 +38,21 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, FlowFile)>, String> {
 
 /// Workflows that stand in two files without saying which version each is: at every start each would be a new version of the other.
 fn twins(files: &[(String, FlowFile)]) -> Vec<String> {
-    let mut first: BTreeMap<&str, &(String, FlowFile)> = BTreeMap::new();
+    let mut before: BTreeMap<&str, Vec<&(String, FlowFile)>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for one in files {
         let (path, file) = one;
-        match first.get(file.name()) {
-            Some((other, before)) if file.version().is_none() || file.version() == before.version() => {
-                wrong.push(twin(path, file, other));
-            }
-            _ => drop(first.insert(file.name(), one)),
-        }
+        let others = before.entry(file.name()).or_default();
+        let clash = others.iter().find(|(_, other)| clash(file.version(), other.version()));
+        wrong.extend(clash.map(|(other, _)| twin(path, file, other)));
+        others.push(one);
     }
     wrong
+}
+
+/// Whether two files of one workflow cannot both be there: one does not say its version, or both say the same.
+fn clash(one: Option<u32>, other: Option<u32>) -> bool {
+    one.is_none() || other.is_none() || one == other
 }
 
 fn twin(path: &str, file: &FlowFile, other: &str) -> String {
@@ -177,10 +180,11 @@ async fn take_over(
     let Some(format) = Format::of(path) else { return Ok(()) };
     let applied = match parsed(text.to_owned(), format, name.clone()).await {
         Ok(file) => {
-            let other = registry.comes_from(file.name()).filter(|other| **other != *name);
             // One that is gone was renamed.
-            if let Some(other) = other.filter(|other| now.contains_key(Path::new(&**other)))
-                && file.version().is_none()
+            if let Some((other, version)) = registry.comes_from(file.name())
+                && *other != *name
+                && now.contains_key(Path::new(&*other))
+                && clash(file.version(), version)
             {
                 return Err(twin(&name, &file, &other));
             }

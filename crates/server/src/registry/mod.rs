@@ -366,11 +366,11 @@ impl Registry {
         self.flows().entry(name).or_default().insert(version, flow);
     }
 
-    /// Where the newest version of a workflow came from.
-    fn comes_from(&self, name: &str) -> Option<Arc<str>> {
+    /// Where the newest version of a workflow came from, and which one that file says that it is.
+    fn comes_from(&self, name: &str) -> Option<(Arc<str>, Option<u32>)> {
         let flows = self.flows();
         let (_, newest) = flows.get(name)?.last_key_value()?;
-        Some(Arc::clone(&newest.from))
+        Some((Arc::clone(&newest.from), newest.file.version()))
     }
 
     fn came_from(&self, file: &FlowFile, version: u32, from: &Arc<str>) {
@@ -464,7 +464,7 @@ fn targets(config: &Config) -> Vec<(String, Target)> {
 /// A connection that is not made in time had no effect, and an attempt that is cut off may have had one: the former has to end first.
 fn connect_timeout(service: &ServiceConfig, attempt: Option<Duration>) -> Duration {
     let own = service.connect_timeout.unwrap_or(DEFAULT_CONNECT_TIMEOUT);
-    attempt.map_or(own, |attempt| own.min(attempt * 3 / 4))
+    attempt.map_or(own, |attempt| own.min(attempt / 4 * 3))
 }
 
 fn target(service: &ServiceConfig, attempt: Option<Duration>) -> Target {
